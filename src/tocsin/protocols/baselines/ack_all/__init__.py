@@ -1,0 +1,29 @@
+"""The papers' basic algorithm: send to each, resend until each has acknowledged."""
+
+from tocsin.protocols.baselines.ack_all.machine import AckAll
+from tocsin.protocols.baselines.ack_all.messages import (
+    Ack,
+    AckAllOptions,
+    Acknowledged,
+    Data,
+    Received,
+    Sent,
+    Summary,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="ack_all",
+    title="send to each, resend until each has acknowledged",
+    paper="the basic algorithm of Garcia-Molina, Kogan 1988",
+    make=AckAll,
+    options=AckAllOptions,
+    messages=(Data, Ack),
+    records=(Sent, Acknowledged, Received, Summary),
+    guarantees=("integrity", "validity", "agreement", "uniform_agreement"),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        note="an origin that never comes back may leave its last messages at some sites only",
+    ),
+    liveness_us=2_000_000,
+)

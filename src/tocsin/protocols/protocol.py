@@ -1,0 +1,57 @@
+"""What the rest of Tocsin knows about a protocol: how to make one, what it promises, and under which assumptions.
+
+The swarm draws its scenarios inside `Assumptions` and checks `guarantees` in each; docs pages and `tocsin protocols` are
+written from the same values, so that what is promised is what is tested.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from tocsin.core.codec import Codec
+from tocsin.core.machine import Machine, Outbox, Setup
+from tocsin.core.message import Message, Options, Record
+
+
+class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a protocol's guarantees hold. What is not assumed away here, the swarm does to it."""
+
+    sites_min: int = 2
+    sites_max: int = 40  # the swarm's largest group; not a limit of the protocol
+    loss_max: float = 0.3  # probability that a message is lost, in the safety phase
+    duplication: bool = True  # messages may arrive twice
+    reordering: bool = True  # messages may overtake one another
+    crashes: str = "any"  # "none"; "minority" of the sites at once; "any" number at once
+    crashes_recover: bool = False  # every crashed site comes back (its disk intact)
+    partitions: bool = True
+    one_way_cuts: bool = True  # links may work in one direction only
+    pauses: bool = True  # processes may be stopped and continued
+    lossy_disk: bool = True  # what was not yet synced may be lost in a crash
+    joins: bool = False  # sites may join after the start
+    leaves: bool = False  # sites may leave
+    group_changes: bool = False  # the members of groups may change while running
+    several_groups: bool = True
+    networks: tuple[str, ...] = ("mesh", "lan")
+    detector: bool = False  # a perfect failure detector is at hand
+    note: str = ""  # in words, what the fields cannot say
+
+
+class Protocol(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the registry."""
+
+    name: str
+    title: str
+    paper: str
+    make: Callable[[Setup, Outbox], Machine]
+    options: type[Options]
+    messages: tuple[type[Message], ...]
+    records: tuple[type[Record], ...]
+    guarantees: tuple[str, ...]  # names of properties (tocsin.check) that every run must keep
+    assumptions: Assumptions
+    liveness_us: int  # within this time after everything has healed, everything owed is delivered
+
+    def codec(self) -> Codec:
+        return Codec(self.messages)
+
+    def record_codec(self) -> Codec:
+        return Codec(self.records)

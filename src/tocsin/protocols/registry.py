@@ -1,0 +1,18 @@
+"""Every protocol by its name."""
+
+from tocsin.core.config import suggestion
+from tocsin.core.errors import InputError
+from tocsin.protocols.baselines import ack_all
+from tocsin.protocols.protocol import Protocol
+
+_ALL = (ack_all.PROTOCOL,)
+
+REGISTRY: dict[str, Protocol] = {protocol.name: protocol for protocol in _ALL}
+
+
+def find_protocol(name: str, source: str) -> Protocol:
+    """The protocol of that name; `source` says where the name stood."""
+    protocol = REGISTRY.get(name)
+    if protocol is None:
+        raise InputError(f"{source}: unknown protocol `{name}`{suggestion(name, list(REGISTRY))}")
+    return protocol

@@ -1,0 +1,79 @@
+"""What any network does to messages: delay, loss, duplication, reordering, partitions."""
+
+from typing import Final
+
+from tocsin.core.machine import SiteId
+from tocsin.core.rng import Rng
+
+CONSTANT: Final = 0
+UNIFORM: Final = 1
+EXPONENTIAL: Final = 2
+LONG_TAIL: Final = 3
+
+TAIL_SHAPE: Final = 1.5  # a Pareto tail with a mean and without a variance: rare delays of 100 times the median
+TAIL_MAX: Final = 1000.0  # no delay beyond this multiple of the smallest, so that runs end
+
+
+class Delay:
+    """A distribution of delays in microseconds: never negative."""
+
+    def __init__(self, shape: int, low_us: int, high_us: int) -> None:
+        self.shape = shape
+        self.low_us = low_us  # constant, smallest; for an exponential the part that is always there
+        self.high_us = high_us  # largest of a uniform; mean of an exponential's random part
+
+    def draw(self, rng: Rng) -> int:
+        if self.shape == CONSTANT:
+            return self.low_us
+        if self.shape == UNIFORM:
+            return rng.between(self.low_us, self.high_us)
+        if self.shape == EXPONENTIAL:
+            return self.low_us + int(rng.exponential(float(self.high_us)))
+        tail = float((1.0 - rng.random()) ** (-1.0 / TAIL_SHAPE))
+        return int(self.low_us * min(tail, TAIL_MAX))
+
+
+class Conditions:
+    """The state of the weather. Faults change it while a run goes on."""
+
+    def __init__(self, sites: int, delay: Delay, rng: Rng) -> None:
+        self.delay = delay
+        self.loss = 0.0  # probability that a copy is lost, independent per receiver
+        self.duplicate = 0.0  # probability that a copy arrives twice
+        self.reorder = 0.0  # probability that a copy is held up …
+        self.reorder_us = 0  # … by up to this much
+        self.rng = rng
+        self._sites = sites
+        self._part: list[int] = [0] * sites  # by site: its side of the partition
+        self._split = False
+        self._cuts: set[int] = set()  # one-way cuts, as source * sites + target
+
+    def connected(self, source: SiteId, target: SiteId) -> bool:
+        """Whether messages pass from source to target now."""
+        if self._split and self._part[source] != self._part[target]:
+            return False
+        return not self._cuts or source * self._sites + target not in self._cuts
+
+    def partition(self, parts: list[list[SiteId]]) -> None:
+        """Split the sites; those not named are each alone."""
+        self._split = True
+        for site in range(self._sites):
+            self._part[site] = -1 - site
+        for number in range(len(parts)):
+            for site in parts[number]:
+                self._part[site] = number
+
+    def cut(self, source: SiteId, target: SiteId) -> None:
+        """Lose everything from source to target; the other direction works."""
+        self._cuts.add(source * self._sites + target)
+
+    def heal(self) -> None:
+        """End the partition and every cut."""
+        self._split = False
+        self._cuts.clear()
+
+    def hold_up_us(self) -> int:
+        """The extra delay of one copy."""
+        if self.reorder > 0.0 and self.rng.chance(self.reorder):
+            return self.rng.between(0, self.reorder_us)
+        return 0

@@ -1,0 +1,67 @@
+"""A site's modelled disk: its records and its delivery log. `site.py` decides what reaches it before a crash."""
+
+from tocsin.core.machine import DeliveryLog, Entry, GroupId
+from tocsin.core.message import Record
+
+
+class Disk(DeliveryLog):
+    """What survives a crash of its site."""
+
+    def __init__(self, groups: int) -> None:
+        self.records: list[Record] = []
+        self._first: list[int] = [0] * groups  # by group: position of the first entry kept
+        self._end: list[int] = [0] * groups  # by group: position after the last entry
+        self._entries: list[list[Entry]] = [[] for _ in range(groups)]
+
+    def ensure_group(self, group: GroupId) -> None:
+        """Groups may be created while running."""
+        while len(self._end) <= group:
+            self._first.append(0)
+            self._end.append(0)
+            self._entries.append([])
+
+    def first(self, group: GroupId) -> int:
+        self.ensure_group(group)
+        return self._first[group]
+
+    def end(self, group: GroupId) -> int:
+        self.ensure_group(group)
+        return self._end[group]
+
+    def read(self, group: GroupId, position: int, count: int) -> list[Entry]:
+        self.ensure_group(group)
+        first = self._first[group]
+        if position < first or position >= self._end[group]:
+            return []
+        return self._entries[group][position - first : position - first + count]
+
+    def append(self, entry: Entry) -> int:
+        """Add a delivery; its position in the group."""
+        self.ensure_group(entry.group)
+        position = self._end[entry.group]
+        self._end[entry.group] = position + 1
+        self._entries[entry.group].append(entry)
+        return position
+
+    def undo(self, group: GroupId, origin: int, seqno: int) -> int:
+        """Take back the group's newest delivery; the position it had."""
+        entry = self._entries[group].pop()
+        assert entry.origin == origin and entry.seqno == seqno, "a rollback of something else than the newest"
+        self._end[group] -= 1
+        return self._end[group]
+
+    def skip(self, group: GroupId, position: int) -> None:
+        """Go on at a later position: what lies between was missed for good."""
+        self.ensure_group(group)
+        assert position >= self._end[group]
+        self._first[group] = position
+        self._end[group] = position
+        self._entries[group] = []
+
+    def trim(self, group: GroupId, position: int) -> None:
+        """Drop entries below a position."""
+        self.ensure_group(group)
+        drop = min(position, self._end[group]) - self._first[group]
+        if drop > 0:
+            del self._entries[group][:drop]
+            self._first[group] += drop

@@ -1,0 +1,52 @@
+"""The discrete-event kernel: a clock, a heap of events, ties broken by a counter. It knows nothing of protocols."""
+
+import heapq
+from abc import ABC, abstractmethod
+
+from mypy_extensions import mypyc_attr
+
+from tocsin.core.machine import Micros
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Event(ABC):
+    """Something that will happen."""
+
+    @abstractmethod
+    def fire(self, now: Micros) -> None:
+        """It happens now."""
+
+
+class Kernel:
+    """Runs events in the order of their time, and of their scheduling where times are equal."""
+
+    def __init__(self) -> None:
+        self.now: Micros = 0
+        self.fired = 0  # events so far
+        self.stopped = False  # set by an event to end the run
+        self._heap: list[tuple[Micros, int, Event]] = []
+        self._counter = 0  # next tie-breaker; never reused
+
+    def schedule(self, at: Micros, event: Event) -> None:
+        """Let an event happen at a time, which is not in the past."""
+        assert at >= self.now, "an event in the past"
+        heapq.heappush(self._heap, (at, self._counter, event))
+        self._counter += 1
+
+    def run(self, until: Micros, events_max: int) -> bool:
+        """Fire events up to `until` (included), at most `events_max` of them; whether more are left to fire."""
+        heap = self._heap
+        budget = events_max
+        while heap and budget > 0 and not self.stopped:
+            if heap[0][0] > until:
+                break
+            at, _, event = heapq.heappop(heap)
+            self.now = at
+            budget -= 1
+            event.fire(at)
+        self.fired += events_max - budget
+        return bool(heap) and not self.stopped and heap[0][0] <= until
+
+    def pending(self) -> int:
+        """How many events are scheduled (cancelled timers among them)."""
+        return len(self._heap)

@@ -1,0 +1,222 @@
+"""The world of one run: sites, a network between them, and the notes that are taken of all that happens."""
+
+from abc import ABC, abstractmethod
+from typing import Protocol as Interface
+
+from tocsin.core.codec import Codec
+from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.core.message import Message
+from tocsin.core.rng import Rng
+from tocsin.sim.kernel import Kernel
+from tocsin.sim.networks.base import Network
+from tocsin.sim.site import Site, Surroundings
+
+
+class TraceSink(Interface):
+    """Where trace rows go; the columns are those of docs/formats.md. A site's rows come in order."""
+
+    def append(
+        self,
+        site: int,
+        time_us: int,
+        event: str,
+        group: str | None = None,
+        origin: str | None = None,
+        seqno: int | None = None,
+        kind: str | None = None,
+        peer: str | None = None,
+        size: int | None = None,
+        position: int | None = None,
+        view: int | None = None,
+        members: list[str] | None = None,
+    ) -> None: ...
+
+
+class Tally:
+    """What happened, in numbers; the answer of `tocsin simulate` is made from it."""
+
+    def __init__(self, sites: int) -> None:
+        self.sends: dict[str, int] = {}  # unicast messages by kind
+        self.multicasts: dict[str, int] = {}  # multicasts by kind, where the network has them
+        self.drops: dict[str, int] = {}  # copies that did not arrive, by reason
+        self.load: list[int] = [0] * sites  # by site: messages sent and received
+        self.broadcasts = 0
+        self.deliveries = 0
+        self.rollbacks = 0
+        self.views = 0
+        self.missed = 0
+        self.crashes = 0
+        self.recoveries = 0
+        self.partitions = 0
+        self.pauses = 0
+        self.broadcast_at: dict[tuple[SiteId, int], Micros] = {}
+        self.delivered_at: dict[tuple[SiteId, int], Micros] = {}  # by message: its last delivery so far
+
+
+class OwnDeliveries(ABC):
+    """Somebody who waits for sites to deliver their own messages: a closed-loop workload."""
+
+    @abstractmethod
+    def on_own_delivery(self, now: Micros, site: SiteId) -> None: ...
+
+
+class World(Surroundings):
+    """Connects sites and network, counts, and writes the trace."""
+
+    def __init__(self, kernel: Kernel, names: list[str], group_names: list[str], groups: list[list[SiteId]]) -> None:
+        self.kernel = kernel
+        self.names = names
+        self.group_names = group_names
+        self.groups = groups  # by group: sorted members; grows with change_group
+        self.sites: list[Site] = []
+        self.network: Network | None = None  # set once, before anything happens
+        self.trace: TraceSink | None = None
+        self.trace_messages = True  # False: no rows for send, receive, drop
+        self.on_own_delivery: OwnDeliveries | None = None
+        self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
+        self.tally = Tally(len(names))
+        self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered
+
+    def add_sites(self, rng: Rng) -> None:
+        for site in range(len(self.names)):
+            self.sites.append(Site(site, self, self.kernel, len(self.groups), rng.fork(f"disk/{site}")))
+
+    # Messages
+
+    def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None:
+        network = self.network
+        assert network is not None and target != source
+        tally = self.tally
+        kind: str = message.kind
+        tally.sends[kind] = tally.sends.get(kind, 0) + 1
+        tally.load[source] += 1
+        size = 0
+        if self.codec is not None:
+            message, size = self._through_codec(message)
+        if self.trace is not None and self.trace_messages:
+            self._note_message(now, source, "send", target, message, size)
+        network.send(now, source, target, message, size)
+
+    def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> None:
+        network = self.network
+        assert network is not None
+        if not network.has_multicast:
+            for target in targets:
+                self.transmit(now, source, target, message)
+            return
+        tally = self.tally
+        kind: str = message.kind
+        tally.multicasts[kind] = tally.multicasts.get(kind, 0) + 1
+        tally.load[source] += 1
+        size = 0
+        if self.codec is not None:
+            message, size = self._through_codec(message)
+        if self.trace is not None and self.trace_messages:
+            self._note_message(now, source, "send", -1, message, size)
+        network.multicast(now, source, targets, message, size)
+
+    def _through_codec(self, message: Message) -> tuple[Message, int]:
+        """The message as its receiver will decode it, and its size."""
+        assert self.codec is not None
+        data = self.codec.encode(message)
+        return self.codec.decode(data), len(data)
+
+    def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
+        self.tally.load[target] += 1
+        if self.trace is not None and self.trace_messages:
+            self._note_message(now, target, "receive", source, message, size)
+
+    def on_drop(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int, reason: str) -> None:
+        drops = self.tally.drops
+        drops[reason] = drops.get(reason, 0) + 1
+        if self.trace is not None and self.trace_messages:
+            self._note_message(now, source, "drop", target, message, size)
+
+    def _note_message(self, now: Micros, site: SiteId, event: str, peer: SiteId, message: Message, size: int) -> None:
+        trace = self.trace
+        assert trace is not None
+        kind: str = message.kind
+        peer_name = self.names[peer] if peer >= 0 else None
+        carried: tuple[tuple[int, int], ...] = message.carries()
+        if not carried:
+            trace.append(site, now, event, None, None, None, kind, peer_name, size)
+        for origin, seqno in carried:
+            trace.append(site, now, event, None, self.names[origin], seqno, kind, peer_name, size)
+
+    # What the application sees
+
+    def on_broadcast(self, now: Micros, site: SiteId, group: GroupId, seqno: int, size: int) -> None:
+        self.tally.broadcasts += 1
+        self.tally.broadcast_at[(site, seqno)] = now
+        for member in self.groups[group]:
+            self.owed[member] += 1
+        if self.trace is not None:
+            self.trace.append(
+                site, now, "broadcast", self.group_names[group], self.names[site], seqno, None, None, size
+            )
+
+    def on_deliver(
+        self,
+        now: Micros,
+        site: SiteId,
+        group: GroupId,
+        origin: SiteId,
+        seqno: int,
+        size: int,
+        position: int,
+        view: int,
+    ) -> None:
+        self.tally.deliveries += 1
+        self.tally.delivered_at[(origin, seqno)] = now
+        self.owed[site] -= 1
+        if origin == site and self.on_own_delivery is not None:
+            self.on_own_delivery.on_own_delivery(now, site)
+        if self.trace is not None:
+            self.trace.append(
+                site,
+                now,
+                "deliver",
+                self.group_names[group],
+                self.names[origin],
+                seqno,
+                None,
+                None,
+                size,
+                position,
+                view if view >= 0 else None,
+            )
+
+    def on_rollback(self, now: Micros, site: SiteId, group: GroupId, origin: SiteId, seqno: int, position: int) -> None:
+        self.tally.rollbacks += 1
+        self.owed[site] += 1
+        if self.trace is not None:
+            self.trace.append(site, now, "rollback", self.group_names[group], self.names[origin], seqno)
+
+    def on_missed(self, now: Micros, site: SiteId, group: GroupId, origin: SiteId, first: int, count: int) -> None:
+        self.tally.missed += count
+        self.owed[site] -= count
+
+    def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None:
+        self.tally.views += 1
+        if self.trace is not None:
+            names = [self.names[member] for member in members]
+            self.trace.append(site, now, "view", None, None, None, None, None, None, None, view, names)
+
+    def on_crash(self, now: Micros, site: SiteId) -> None:
+        self.tally.crashes += 1
+        if self.trace is not None:
+            self.trace.append(site, now, "crash")
+
+    def on_recover(self, now: Micros, site: SiteId) -> None:
+        self.tally.recoveries += 1
+        if self.trace is not None:
+            self.trace.append(site, now, "recover")
+
+    # Questions
+
+    def all_quiet(self) -> bool:
+        """Whether every site that is up has delivered what it is owed, and no machine has anything outstanding."""
+        for site in self.sites:
+            if site.machine is not None and (self.owed[site.site] > 0 or site.pending or not site.machine.quiet()):
+                return False
+        return True

@@ -9,6 +9,9 @@ from typing import ClassVar
 import msgspec
 
 
+SITE_FIELDS = frozenset({"origin", "site", "source", "sender", "target", "root", "owner", "parent", "coordinator"})
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True, gc=False):
     """A wire message. Deriving classes repeat `frozen=True`."""
 
@@ -18,10 +21,16 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """The application messages inside, as (origin, seqno); traces of `receive` name them."""
         return ()
 
-    def brief(self) -> str:
+    def brief(self, names: list[str]) -> str:
         """How transcripts write it: `Data(a:0)`; deriving classes may say more or less."""
-        inside = ", ".join(str(getattr(self, field)) for field in self.__struct_fields__)
+        inside = ", ".join(_brief(field, getattr(self, field), names) for field in self.__struct_fields__)
         return f"{type(self).__name__}({inside})"
+
+
+def _brief(field: str, value: object, names: list[str]) -> str:
+    if field in SITE_FIELDS and isinstance(value, int) and 0 <= value < len(names):
+        return names[value]
+    return str(value)
 
 
 class Record(Message, frozen=True):

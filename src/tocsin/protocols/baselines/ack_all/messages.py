@@ -21,8 +21,8 @@ class Data(Message, frozen=True):
     def carries(self) -> tuple[tuple[int, int], ...]:
         return ((self.origin, self.seqno),)
 
-    def brief(self) -> str:
-        return f"Data({self.origin}:{self.seqno})"
+    def brief(self, names: list[str]) -> str:
+        return f"Data({names[self.origin]}:{self.seqno})"
 
 
 class Ack(Message, frozen=True):
@@ -39,7 +39,7 @@ class Sent(Record, frozen=True):
     seqno: Number
     payload: bytes
 
-    def brief(self) -> str:
+    def brief(self, names: list[str]) -> str:
         return f"seqno={self.seqno}"
 
 

@@ -1,0 +1,84 @@
+"""A scenario file (docs/formats.md) as structs. `scenario.py` checks what spans several keys and builds the run."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from tocsin.core.config import Config
+
+Time = Annotated[int, Meta(ge=0, le=10**15)]  # microseconds; the limit is thirty years
+Span = Annotated[int, Meta(ge=1, le=10**15)]
+Probability = Annotated[float, Meta(ge=0.0, lt=1.0)]
+Count = Annotated[int, Meta(ge=1, le=10**9)]
+Size = Annotated[int, Meta(ge=0, le=64 * 1024 * 1024)]
+Names = Annotated[list[str], Meta(min_length=1)]
+
+SITES_MAX = 1_000_000
+
+
+class DelayConfig(Config, frozen=True):
+    """A delay distribution other than constant or uniform."""
+
+    shape: Literal["exponential", "long_tail"]
+    low_us: Time  # always there; of a long tail the smallest delay
+    mean_us: Time = 0  # exponential: mean of what comes on top
+
+
+class NetworkConfig(Config, frozen=True):
+    model: Literal["mesh", "lan", "switched", "lossy"] = "mesh"
+    delay_us: Time | Annotated[list[Time], Meta(min_length=2, max_length=2)] | DelayConfig = 1_000
+    loss: Probability = 0.0
+    duplicate: Probability = 0.0
+    reorder: Probability = 0.0  # probability that a copy is held up …
+    reorder_us: Time = 10_000  # … by up to this much
+    process_us: Time = 0  # mesh: how long sending occupies the sender
+    medium_us: Time = 0  # lan: how long a message occupies the medium
+    receive_us: Time | dict[str, Time] = 0  # processing time per received message, for all or by site
+    receive_buffer: Annotated[int, Meta(ge=0, le=10**7)] = 0  # messages that may wait for it; 0: 100,000
+    detect_us: Time | None = None  # a perfect failure detector of this delay
+
+
+class DiskConfig(Config, frozen=True):
+    sync_us: Time = 0  # how long a sync takes; what a crash finds unsynced may be lost
+
+
+class WorkloadConfig(Config, frozen=True):
+    messages: Annotated[int, Meta(ge=0, le=10**9)]
+    rate_per_site: Annotated[float, Meta(gt=0.0, le=1e9)] | None = None  # Poisson, per second
+    every_us: Span | None = None  # periodic
+    burst: Count = 1  # broadcasts per turn
+    outstanding: Annotated[int, Meta(ge=1, le=100_000)] | None = None  # closed loop: own messages under way
+    senders: Names | None = None  # default: every site
+    groups: Names | None = None  # default: every group; drawn uniformly
+    size: Size | Annotated[list[Size], Meta(min_length=2, max_length=2)] = 100
+    start_us: Time = 0
+
+
+class FaultConfig(Config, frozen=True):
+    at_us: Time
+    crash: Names | None = None
+    recover: Names | None = None
+    restart: Names | Literal["*"] | None = None  # crash and recover in one instant; "*": everybody
+    partition: Annotated[list[Names], Meta(min_length=1)] | None = None
+    cut: Annotated[list[Annotated[list[str], Meta(min_length=2, max_length=2)]], Meta(min_length=1)] | None = None
+    heal: Literal[True] | None = None
+    fail: Names | None = None
+    repair: Names | None = None
+    pause: Names | None = None
+    resume: Names | None = None
+    leave: Names | None = None
+    join: Names | None = None
+    change: dict[str, Names] | None = None  # group = new members; asked of the first site that is up
+
+
+class ScenarioConfig(Config, frozen=True):
+    protocol: str
+    sites: Annotated[int, Meta(ge=1, le=SITES_MAX)] | Names | None = None
+    topology: str | dict[str, Any] | None = None  # a file's name, or a generated shape
+    groups: dict[str, str | list[str]] | None = None
+    duration_us: Span = 60_000_000
+    options: dict[str, Any] = {}
+    workload: WorkloadConfig = WorkloadConfig(messages=100, rate_per_site=10.0)
+    network: NetworkConfig = NetworkConfig()
+    disk: DiskConfig = DiskConfig()
+    faults: list[FaultConfig] = []

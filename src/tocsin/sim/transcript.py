@@ -1,0 +1,250 @@
+"""Transcripts: a run told as a story, in text that people write, read and compare.
+
+    protocol ack_all
+    sites a b c
+
+    start
+
+    broadcast a "hi"            # site a
+    ----
+    persist seqno=0
+    multicast Data(a:0)
+    set-timer RESEND/0 at 20000
+    deliver a:0 "hi"
+
+A block is one command, `----`, and what the site requested, in order. `perform` acts the commands and writes what really
+was requested below each. Messages that were sent wait in flight until a command lets them arrive or loses them:
+
+    start [SITE]                 all sites (requests are then prefixed by the site), or one
+    broadcast SITE [GROUP] "…"   arrive A -> B [Kind]    lose A -> B [Kind]    repeat A -> B [Kind]
+    fire SITE TIMER/KEY          crash SITE    recover SITE    leave SITE    advance MICROSECONDS
+    detect SITE down A           detect SITE up A              in-flight
+    change SITE GROUP A B C      (SITE is asked)
+"""
+
+import json
+import shlex
+from typing import Any
+
+import msgspec
+
+from tocsin.core.config import decode_config
+from tocsin.core.errors import InputError
+from tocsin.core.message import Message
+from tocsin.core.topology import Topology
+from tocsin.protocols.protocol import Protocol
+from tocsin.protocols.registry import find_protocol
+from tocsin.sim import stage
+from tocsin.sim.stage import Input, Request, StageSite
+
+RULE = "----"
+
+
+class Transcript:
+    """A cast of sites, the messages in flight between them, and a clock."""
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        names: list[str],
+        options: dict[str, Any],
+        groups: dict[str, list[str]],
+        founders: list[str] | None = None,
+        topology: Topology | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.names = names
+        self.group_names = list(groups) if groups else ["all"]
+        members = [sorted(names.index(name) for name in group) for group in groups.values()]
+        self.groups = members if groups else [list(range(len(names)))]
+        self.now = 0
+        self.in_flight: list[tuple[int, int, Message]] = []  # source, target, message; oldest first
+        present = [names.index(name) for name in founders] if founders is not None else list(range(len(names)))
+        self.sites = [
+            StageSite(
+                site,
+                protocol,
+                decode_config(options, protocol.options, "transcript: `option`"),
+                len(names),
+                present,
+                self.groups,
+                topology,
+                seed,
+            )
+            for site in range(len(names))
+        ]
+        self.founders = present
+
+    def command(self, line: str) -> list[str]:
+        """Act one command; the requests it caused, one line each."""
+        words = shlex.split(line, comments=True)
+        match words:
+            case ["start"]:
+                return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, stage.START)]
+            case ["start" | "recover", site]:
+                return self._do(self._site(site), stage.START)
+            case ["crash", site]:
+                return self._do(self._site(site), stage.CRASH)
+            case ["leave", site]:
+                return self._do(self._site(site), stage.LEAVE)
+            case ["broadcast", site, payload]:
+                return self._broadcast(self._site(site), 0, payload)
+            case ["broadcast", site, group, payload]:
+                return self._broadcast(self._site(site), self.group_names.index(group), payload)
+            case ["change", site, group, *members]:
+                happening = Input(stage.CHANGE, self.now)
+                if group not in self.group_names:
+                    self.group_names.append(group)
+                happening.number = self.group_names.index(group)
+                happening.sites = sorted(self._site(member) for member in members)
+                return self._act(self._site(site), happening)
+            case ["detect", site, "down" | "up" as which, peer]:
+                happening = Input(stage.PEER_DOWN if which == "down" else stage.PEER_UP, self.now)
+                happening.peer = self._site(peer)
+                return self._act(self._site(site), happening)
+            case ["fire", site, timer]:
+                return self._fire(self._site(site), timer)
+            case ["advance", micros]:
+                self.now += int(micros)
+                return []
+            case [("arrive" | "lose" | "repeat") as way, source, "->", target, *kind]:
+                return self._move(way, self._site(source), self._site(target), kind[0] if kind else "")
+            case ["in-flight"]:
+                return [f"{self.names[s]} -> {self.names[t]} {m.brief(self.names)}" for s, t, m in self.in_flight]
+        raise InputError(f"transcript: unknown command `{line}`")
+
+    def _site(self, name: str) -> int:
+        if name not in self.names:
+            raise InputError(f"transcript: unknown site `{name}`")
+        return self.names.index(name)
+
+    def _do(self, site: int, what: str) -> list[str]:
+        return self._act(site, Input(what, self.now))
+
+    def _broadcast(self, site: int, group: int, payload: str) -> list[str]:
+        happening = Input(stage.BROADCAST, self.now)
+        happening.number = group
+        happening.payload = payload.encode()
+        return self._act(site, happening)
+
+    def _fire(self, site: int, timer: str) -> list[str]:
+        name, _, key = timer.rpartition("/")
+        deadline = self.sites[site].timers.get((name, int(key)))
+        if deadline is None:
+            raise InputError(f"transcript: timer {timer} is not set at {self.names[site]}")
+        self.now = max(self.now, deadline)
+        happening = Input(stage.TIMER, self.now)
+        happening.timer = name
+        happening.number = int(key)
+        return self._act(site, happening)
+
+    def _move(self, way: str, source: int, target: int, kind: str) -> list[str]:
+        for index, (from_site, to_site, message) in enumerate(self.in_flight):
+            if from_site == source and to_site == target and kind in ("", type(message).__name__):
+                if way != "repeat":
+                    del self.in_flight[index]
+                if way == "lose":
+                    return []
+                happening = Input(stage.RECEIVE, self.now)
+                happening.peer = source
+                happening.message = message
+                return self._act(target, happening)
+        raise InputError(f"transcript: nothing {kind} in flight from {self.names[source]} to {self.names[target]}")
+
+    def _act(self, site: int, happening: Input) -> list[str]:
+        host = self.sites[site]
+        if host.machine is None and happening.what != stage.START:
+            return ["lost: the site is down"]
+        requests = host.apply(happening)
+        for request in requests:
+            if request.what in ("send", "multicast") and request.message is not None:
+                self.in_flight.extend((site, target, request.message) for target in request.sites)
+        return [self.tell(site, request) for request in requests]
+
+    def tell(self, site: int, request: Request) -> str:
+        """A request as one line."""
+        names = self.names
+        sites = " ".join(names[other] for other in request.sites)
+        group = f"{self.group_names[request.number]} " if len(self.group_names) > 1 else ""
+        match request.what:
+            case "send":
+                return f"send {_brief(request, names)} to {sites}"
+            case "multicast":
+                everybody = len(request.sites) == len(names) - 1
+                return f"multicast {_brief(request, names)}" + ("" if everybody else f" to {sites}")
+            case "set-timer":
+                return f"set-timer {request.timer}/{request.number} at {request.at}"
+            case "cancel-timer":
+                return f"cancel-timer {request.timer}/{request.number}"
+            case "deliver":
+                return f"deliver {group}{names[request.origin]}:{request.seqno} {_text(request.payload)}"
+            case "rollback":
+                return f"rollback {group}{names[request.origin]}:{request.seqno}"
+            case "missed":
+                what = names[request.origin] if request.origin >= 0 else "position"
+                return f"missed {group}{what}:{request.seqno} and on, {request.count} in all"
+            case "view":
+                return f"view {request.number}: {sites}" + ("" if request.primary else " (not primary)")
+            case "persist":
+                return f"persist {_brief(request, names)}"
+            case _:
+                return f"{request.what} of {request.count} records"
+
+
+def _brief(request: Request, names: list[str]) -> str:
+    assert request.message is not None
+    return request.message.brief(names)
+
+
+def _text(payload: bytes) -> str:
+    return json.dumps(payload.rstrip(b"\0").decode("utf-8", "backslashreplace"))
+
+
+def perform(text: str, protocol: Protocol | None = None) -> str:
+    """Act a transcript; the same text with what really happened below each command."""
+    names: list[str] = []
+    founders: list[str] | None = None
+    options: dict[str, Any] = {}
+    groups: dict[str, list[str]] = {}
+    cast: Transcript | None = None
+    written: list[str] = []
+    skipping = False  # in the old requests of a block
+    for line in text.splitlines():
+        bare = line.split("#", 1)[0].strip() if not line.lstrip().startswith('"') else line.strip()
+        if not bare and line.strip():
+            written.append(line)
+            continue
+        if not bare:
+            skipping = False
+            if not written or written[-1]:
+                written.append("")
+            continue
+        if skipping:
+            continue
+        if line.strip() == RULE:
+            skipping = True
+            continue
+        written.append(line)
+        words = bare.split()
+        match words[0]:
+            case "protocol":
+                protocol = protocol if protocol is not None else find_protocol(words[1], "transcript")
+            case "sites":
+                names = words[1:]
+            case "founders":
+                founders = words[1:]
+            case "group":
+                groups[words[1]] = words[2:]
+            case "option":
+                key, _, value = bare.removeprefix("option").strip().partition("=")
+                options[key.strip()] = msgspec.json.decode(value.strip())
+            case _:
+                if cast is None:
+                    if protocol is None:
+                        raise InputError("transcript: expected `protocol NAME` before the first command")
+                    cast = Transcript(protocol, names, options, groups, founders)
+                told = cast.command(line.strip())
+                if told:
+                    written.append(RULE)
+                    written.extend(told)
+    return "\n".join(written).rstrip() + "\n"

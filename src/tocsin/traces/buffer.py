@@ -1,0 +1,65 @@
+"""A trace in memory, for runs that are checked at once and never written: simulate without --trace, swarm, explorer."""
+
+from collections.abc import Iterator, Sequence
+
+from tocsin.traces.rows import Row
+
+_Columns = tuple[
+    int,
+    str,
+    str | None,
+    str | None,
+    int | None,
+    str | None,
+    str | None,
+    int | None,
+    int | None,
+    int | None,
+    Sequence[str] | None,
+]
+
+
+class TraceBuffer:
+    """Keeps what is appended; `rows()` gives it back as rows, site by site."""
+
+    def __init__(self, run: str, sites: Sequence[str]) -> None:
+        self.run = run
+        self.sites = tuple(sites)
+        self._logs: list[list[_Columns]] = [[] for _ in self.sites]  # by site, in order; columns from time_us on
+
+    def append(
+        self,
+        site: int,
+        time_us: int,
+        event: str,
+        group: str | None = None,
+        origin: str | None = None,
+        seqno: int | None = None,
+        kind: str | None = None,
+        peer: str | None = None,
+        size: int | None = None,
+        position: int | None = None,
+        view: int | None = None,
+        members: Sequence[str] | None = None,
+    ) -> None:
+        """Note the next event of a site (by its place in `sites`); its `order` is counted here."""
+        self._logs[site].append((time_us, event, group, origin, seqno, kind, peer, size, position, view, members))
+
+    def rows(self) -> Iterator[Row]:
+        """Every row, each site's together and in order; may be asked again, and while more is appended."""
+        run = self.run
+        for name, log in zip(self.sites, self._logs, strict=True):
+            for order, columns in enumerate(log):
+                members = columns[10]
+                if members is None:
+                    yield Row(run, name, order, *columns)  # type: ignore[arg-type]
+                else:
+                    yield Row(run, name, order, *columns[:10], tuple(members))
+
+    def clear(self) -> None:
+        """Forget everything, for the next run."""
+        for log in self._logs:
+            log.clear()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._logs))

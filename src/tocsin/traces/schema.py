@@ -1,0 +1,71 @@
+"""The one Arrow schema of traces, and what a file has to be to count as a trace."""
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tocsin.core.errors import InputError
+from tocsin.traces.rows import Row
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("site", pa.string(), nullable=False),
+        pa.field("order", pa.int64(), nullable=False),
+        pa.field("time_us", pa.int64(), nullable=False),
+        pa.field("event", pa.string(), nullable=False),
+        pa.field("group", pa.string()),
+        pa.field("origin", pa.string()),
+        pa.field("seqno", pa.int64()),
+        pa.field("kind", pa.string()),
+        pa.field("peer", pa.string()),
+        pa.field("size", pa.int32()),
+        pa.field("position", pa.int64()),
+        pa.field("view", pa.int64()),
+        pa.field("members", pa.list_(pa.string())),
+    ]
+)
+COLUMNS: Final = tuple(SCHEMA.names)
+STRINGS: Final = tuple(field.name for field in SCHEMA if pa.types.is_string(field.type))
+REQUIRED: Final = COLUMNS[:8]  # without these a file is no trace; of the others, an absent column is a column of nulls
+NEVER_NULL: Final = tuple(field.name for field in SCHEMA if not field.nullable)
+
+assert Row._fields == COLUMNS
+
+CLOCK_KEY: Final = b"tocsin.clock"  # Parquet key-value metadata: "one" when all sites' time_us are of one clock
+ONE_CLOCK: Final = b"one"
+SITE_CLOCKS: Final = b"site"
+
+
+def check_schema(schema: Any, source: str) -> None:
+    """Refuse a file whose columns are not those of a trace. Integers of any width and any kind of string will do."""
+    for name in REQUIRED:
+        if name not in schema.names:
+            raise InputError(f"{source}: expected the columns of a trace (docs/formats.md), found no column `{name}`")
+    for expected in SCHEMA:
+        if expected.name not in schema.names:
+            continue
+        if schema.names.count(expected.name) > 1:
+            raise InputError(f"{source}: column `{expected.name}`: expected once, found twice")
+        found = schema.field(expected.name).type
+        if not _fits(found, expected.type):
+            raise InputError(f"{source}: column `{expected.name}`: expected {expected.type}, found {found}")
+
+
+def _fits(found: Any, expected: Any) -> bool:
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if pa.types.is_null(found):
+        return True
+    if pa.types.is_integer(expected):
+        return bool(pa.types.is_integer(found))
+    if pa.types.is_string(expected):
+        return _is_text(found)
+    listed = pa.types.is_list(found) or pa.types.is_large_list(found)
+    return listed and (_is_text(found.value_type) or pa.types.is_null(found.value_type))
+
+
+def _is_text(found: Any) -> bool:
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))

@@ -1,0 +1,194 @@
+"""Writes a trace as one Parquet file: each site's rows together, in order, in row groups of bounded size.
+
+Nobody ever sees a part of a trace: it is put together in a hidden file beside its place, and renamed when it is whole.
+After Ctrl-C the rows so far make a valid, shorter trace; after kill -9 there is none, and the next writer removes what
+is left of it.
+"""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tocsin.core.errors import InputError
+from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SCHEMA, SITE_CLOCKS, STRINGS
+from tocsin.traces.spool import Spool
+
+SPILL_ROWS: Final = 100_000  # rows held as Python objects, about 400 bytes each; benchmarks/traces.py
+ROW_GROUP_ROWS: Final = 262_144  # the format allows a million; a quarter keeps reader and writer small
+COMPRESSION: Final = "zstd"
+PART_SUFFIX: Final = ".part"
+
+
+class TraceWriter:
+    """The trace of one run. `append` is called for every event, so it does next to nothing.
+
+    As a context: leaving it normally or by Ctrl-C writes the file; leaving it by an error writes none.
+    """
+
+    def __init__(self, path: Path, run: str, sites: Sequence[str], one_clock: bool = True) -> None:
+        self.path = path
+        self._run = run
+        self._sites = pa.array(sites, pa.string())
+        self._schema = SCHEMA.with_metadata({CLOCK_KEY: ONE_CLOCK if one_clock else SITE_CLOCKS})
+        self._closed = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_leftovers(path)
+            self._spool = Spool(path.parent, len(sites))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+    def append(
+        self,
+        site: int,
+        time_us: int,
+        event: str,
+        group: str | None = None,
+        origin: str | None = None,
+        seqno: int | None = None,
+        kind: str | None = None,
+        peer: str | None = None,
+        size: int | None = None,
+        position: int | None = None,
+        view: int | None = None,
+        members: Sequence[str] | None = None,
+    ) -> None:
+        """Note the next event of a site (by its place in `sites`); its `order` is counted here."""
+        rows = self._spool.pending
+        rows.append((site, time_us, event, group, origin, seqno, kind, peer, size, position, view, members))
+        if len(rows) >= SPILL_ROWS:
+            self._spool.put_aside()
+
+    def close(self) -> int:
+        """Write the file; the number of its rows."""
+        if self._closed:
+            return int(self._spool.rows_by_site.sum())
+        self._closed = True
+        try:
+            self._spool.put_aside()
+            with _BesideThenRenamed(self.path) as file:
+                self._write(file)
+        finally:
+            self._spool.close()
+        return int(self._spool.rows_by_site.sum())
+
+    def discard(self) -> None:
+        """Write nothing."""
+        self._closed = True
+        self._spool.close()
+
+    def __enter__(self) -> "TraceWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, KeyboardInterrupt):
+            self.close()
+        else:
+            self.discard()
+
+    def _write(self, file: IO[bytes]) -> None:
+        with pq.ParquetWriter(
+            file, self._schema, compression=COMPRESSION, use_dictionary=list(STRINGS), store_schema=False
+        ) as writer:
+            for first, end in self._site_ranges():
+                for table in self._tables(first, end):
+                    writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+
+    def _site_ranges(self) -> Iterator[tuple[int, int]]:
+        """Neighbouring sites that make up a row group together, or one site that is larger."""
+        counts = self._spool.rows_by_site
+        first, total = 0, 0
+        for site, count in enumerate(counts.tolist()):
+            if total > 0 and total + count > ROW_GROUP_ROWS:
+                yield first, site
+                first, total = site, 0
+            total += count
+        if total > 0:
+            yield first, len(counts)
+
+    def _tables(self, first_site: int, end_site: int) -> Iterator[Any]:
+        """The rows of a range of sites, as tables of at most a row group, in order."""
+        order = 0
+        pending: list[Any] = []
+        pending_rows = 0
+        for batch in self._spool.read(first_site, end_site):
+            pending.append(batch)
+            pending_rows += batch.num_rows
+            while pending_rows > ROW_GROUP_ROWS:  # only a range of one site is as large as this
+                table = pa.Table.from_batches(pending)
+                yield self._table(table.slice(0, ROW_GROUP_ROWS), order)
+                order += ROW_GROUP_ROWS
+                pending = table.slice(ROW_GROUP_ROWS).to_batches()
+                pending_rows -= ROW_GROUP_ROWS
+        yield self._table(pa.Table.from_batches(pending), order)
+
+    def _table(self, spooled: Any, first_order: int) -> Any:
+        """With run, site and order, sorted by site; `first_order` is not 0 only if all are of one site."""
+        sites = spooled.column(0).to_numpy()
+        spooled = spooled.take(pa.array(np.argsort(sites, kind="stable")))
+        sites = np.sort(sites)
+        starts = np.flatnonzero(np.diff(sites, prepend=-1))
+        counts = np.diff(starts, append=len(sites))
+        order = np.arange(len(sites), dtype=np.int64) - np.repeat(starts, counts) + first_order
+        columns = [pa.repeat(self._run, len(sites)), self._sites.take(pa.array(sites)), pa.array(order)]
+        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=self._schema)
+
+
+class _BesideThenRenamed:
+    """A hidden file that takes its name when it is whole. It is locked while its writer lives."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> IO[bytes]:
+        descriptor, self._temporary = tempfile.mkstemp(PART_SUFFIX, _part_prefix(self._path), self._path.parent)
+        os.fchmod(descriptor, 0o666 & ~_umask())
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        self._file = os.fdopen(descriptor, "wb")
+        return self._file
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                os.replace(self._temporary, self._path)
+        finally:
+            self._file.close()
+            if os.path.exists(self._temporary):
+                os.unlink(self._temporary)
+
+
+def _part_prefix(path: Path) -> str:
+    return f".{path.name}."
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the parts of writers of this file that were killed: nobody holds their locks."""
+    for entry in os.scandir(path.parent):
+        if not (entry.name.startswith(_part_prefix(path)) and entry.name.endswith(PART_SUFFIX)):
+            continue
+        with open(entry.path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            os.unlink(entry.path)

@@ -43,4 +43,4 @@ def _compiled_is_current() -> bool:
 COMPILED = os.environ.get("TOCSIN_PURE", "0") in ("", "0") and _compiled_is_current()
 
 if not COMPILED:
-    sys.meta_path.insert(0, _SourcesOnly)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _SourcesOnly)

@@ -5,6 +5,7 @@ written from the same values, so that what is promised is what is tested.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     guarantees: tuple[str, ...]  # names of properties (tocsin.check) that every run must keep
     assumptions: Assumptions
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
+    variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from
+    expects: tuple[str, ...] = ()  # what must happen somewhere in a large swarm: "views", "rollbacks", "missed"
 
     def codec(self) -> Codec:
         return Codec(self.messages)

@@ -44,6 +44,7 @@ class Conditions:
         self.reorder_us = 0  # … by up to this much
         self.rng = rng
         self._sites = sites
+        self.divided = False  # whether there is a partition or a cut at all: spares most messages the question
         self._part: list[int] = [0] * sites  # by site: its side of the partition
         self._split = False
         self._cuts: set[int] = set()  # one-way cuts, as source * sites + target
@@ -57,6 +58,7 @@ class Conditions:
     def partition(self, parts: list[list[SiteId]]) -> None:
         """Split the sites; those not named are each alone."""
         self._split = True
+        self.divided = True
         for site in range(self._sites):
             self._part[site] = -1 - site
         for number in range(len(parts)):
@@ -65,12 +67,20 @@ class Conditions:
 
     def cut(self, source: SiteId, target: SiteId) -> None:
         """Lose everything from source to target; the other direction works."""
+        self.divided = True
         self._cuts.add(source * self._sites + target)
 
     def heal(self) -> None:
         """End the partition and every cut."""
+        self.divided = False
         self._split = False
         self._cuts.clear()
+
+    def calm(self) -> None:
+        """No more loss, duplication and reordering."""
+        self.loss = 0.0
+        self.duplicate = 0.0
+        self.reorder = 0.0
 
     def hold_up_us(self) -> int:
         """The extra delay of one copy."""

@@ -65,3 +65,6 @@ class Disk(DeliveryLog):
         if drop > 0:
             del self._entries[group][:drop]
             self._first[group] += drop
+
+    def group_count(self) -> int:
+        return len(self._end)

@@ -16,6 +16,7 @@ RESUME: Final = "resume"
 LEAVE: Final = "leave"
 JOIN: Final = "join"
 CHANGE: Final = "change"
+CALM: Final = "calm"
 
 
 class Fault:

@@ -1,7 +1,8 @@
 """A canonical digest of plain state: equal for equal states, compiled or not.
 
-Dicts count in their order (a machine may send in that order), sets do not. It walks attributes, so machines need no code for it. Attributes whose names start with `stat_` are left out: statistics
-must not make equal states differ. So are outboxes, options and loggers: what a machine was given at birth never changes.
+Dicts count in their order (a machine may send in that order), sets do not. It walks attributes, so machines need no
+code for it. Attributes whose names start with `stat_` are left out: statistics must not make equal states differ. So
+are outboxes, options and loggers: what a machine was given at birth never changes.
 """
 
 import hashlib

@@ -143,8 +143,8 @@ class Scenario:
                     source, target = self._sites(pair, key)
                     fault.pairs.append((source, target))
                 return [fault]
-            case "heal":
-                return [Fault(entry.at_us, fault_kinds.HEAL)]
+            case "heal" | "calm":
+                return [Fault(entry.at_us, said[0])]
             case "restart":
                 sites = list(range(len(self.names))) if value == "*" else self._sites(value, key)
                 both = [Fault(entry.at_us, fault_kinds.CRASH), Fault(entry.at_us, fault_kinds.RECOVER)]

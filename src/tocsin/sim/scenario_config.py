@@ -62,6 +62,7 @@ class FaultConfig(Config, frozen=True):
     partition: Annotated[list[Names], Meta(min_length=1)] | None = None
     cut: Annotated[list[Annotated[list[str], Meta(min_length=2, max_length=2)]], Meta(min_length=1)] | None = None
     heal: Literal[True] | None = None
+    calm: Literal[True] | None = None  # no more loss, duplication and reordering from here on
     fail: Names | None = None
     repair: Names | None = None
     pause: Names | None = None

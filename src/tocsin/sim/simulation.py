@@ -154,6 +154,8 @@ class Simulation:
                 network.conditions.cut(source, target)
         elif what == faults.HEAL:
             network.conditions.heal()
+        elif what == faults.CALM:
+            network.conditions.calm()
         elif what == faults.FAIL:
             for link in fault.links:
                 network.fail_link(link)

@@ -1,8 +1,9 @@
 """One simulated site: it hosts a machine, its timers and its disk, and turns the machine's requests into events.
 
-Durable before visible: with a disk that takes time to sync, everything requested from the first durable request of a step
-on is held until the sync is done. A crash meanwhile keeps a random prefix of the unsynced steps, whole steps only (a torn
-step is cut, as the live journal does); what those steps delivered was delivered, what they sent was not sent.
+Durable before visible: with a disk that takes time to sync, everything requested from the first durable request of a
+step on is held until the sync is done. A crash meanwhile keeps a random prefix of the unsynced steps, whole steps
+only (a torn step is cut, as the live journal does); what those steps delivered was delivered, what they sent was not
+sent.
 """
 
 from abc import ABC, abstractmethod
@@ -220,7 +221,8 @@ class Site(Outbox):
         else:
             self._world.on_receive(now, source, self.site, message, size)
             machine.on_message(now, source, message)
-            self._end_step(now)
+            if self._step is not None or self.pending:
+                self._end_step(now)
 
     def on_processed(self, now: Micros, life: int) -> None:
         if life != self.life or self.machine is None or self.paused or not self._input:
@@ -299,10 +301,6 @@ class Site(Outbox):
         self._step.append(held)
         return held
 
-    def _holding(self) -> bool:
-        """Whether a message must wait: something durable before it is not yet synced."""
-        return self._step is not None or len(self._syncing) > 0
-
     def _holding_durable(self) -> bool:
         """Whether a durable request must wait."""
         return self._step is not None or self.sync_us > 0
@@ -372,13 +370,13 @@ class Site(Outbox):
     # Outbox
 
     def send(self, target: SiteId, message: Message) -> None:
-        if self._holding():
+        if self._step is not None or self._syncing:  # something durable before it is not yet synced
             self._hold(_SEND, target, 0, 0).message = message
         else:
             self._world.transmit(self._kernel.now, self.site, target, message)
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
-        if self._holding():
+        if self._step is not None or self._syncing:  # something durable before it is not yet synced
             held = self._hold(_MULTICAST, 0, 0, 0)
             held.sites = targets
             held.message = message

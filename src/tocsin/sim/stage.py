@@ -1,7 +1,7 @@
 """One machine on a stage: inputs are put to it by hand, and what it requested is read off as a list.
 
-The explorer and the golden transcripts use it. Stable storage is durable at once. A machine is deterministic and hears of
-nothing but its own inputs, so its state is a function of the list of its inputs so far.
+The explorer and the golden transcripts use it. Stable storage is durable at once. A machine is deterministic and
+hears of nothing but its own inputs, so its state is a function of the list of its inputs so far.
 """
 
 from typing import Final

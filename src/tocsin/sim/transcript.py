@@ -12,8 +12,9 @@
     set-timer RESEND/0 at 20000
     deliver a:0 "hi"
 
-A block is one command, `----`, and what the site requested, in order. `perform` acts the commands and writes what really
-was requested below each. Messages that were sent wait in flight until a command lets them arrive or loses them:
+A block is one command, `----`, and what the site requested, in order. `perform` acts the commands and writes what
+really was requested below each. Messages that were sent wait in flight until a command lets them arrive or loses
+them:
 
     start [SITE]                 all sites (requests are then prefixed by the site), or one
     broadcast SITE [GROUP] "…"   arrive A -> B [Kind]    lose A -> B [Kind]    repeat A -> B [Kind]
@@ -140,7 +141,11 @@ class Transcript:
 
     def _move(self, way: str, source: int, target: int, kind: str) -> list[str]:
         for index, (from_site, to_site, message) in enumerate(self.in_flight):
-            if from_site == source and to_site == target and kind in ("", type(message).__name__):
+            if (
+                from_site == source
+                and to_site == target
+                and kind in ("", type(message).__name__, message.brief(self.names))
+            ):
                 if way != "repeat":
                     del self.in_flight[index]
                 if way == "lose":

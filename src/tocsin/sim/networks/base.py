@@ -24,10 +24,10 @@ class Arrival(Event):
 
     def fire(self, now: Micros) -> None:
         network = self.network
-        if network.conditions.connected(self.source, self.target):
-            network.sites[self.target].on_arrival(now, self.source, self.message, self.size)
-        else:
+        if network.conditions.divided and not network.conditions.connected(self.source, self.target):
             network.world.on_drop(now, self.source, self.target, self.message, self.size, "cut")
+        else:
+            network.sites[self.target].on_arrival(now, self.source, self.message, self.size)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -67,9 +67,9 @@ class Network(ABC):
     ) -> None:
         """Let a copy arrive, subject to the weather."""
         conditions = self.conditions
-        if not conditions.connected(source, target):
+        if conditions.divided and not conditions.connected(source, target):
             self.world.on_drop(now, source, target, message, size, "cut")
-        elif conditions.rng.chance(conditions.loss):
+        elif conditions.loss > 0.0 and conditions.rng.chance(conditions.loss):
             self.world.on_drop(now, source, target, message, size, "loss")
         else:
             if conditions.reorder > 0.0:
@@ -78,7 +78,7 @@ class Network(ABC):
                     self.held_up += 1
                     arrives_at += held_up_us
             self.kernel.schedule(arrives_at, Arrival(self, source, target, message, size))
-            if conditions.rng.chance(conditions.duplicate):
+            if conditions.duplicate > 0.0 and conditions.rng.chance(conditions.duplicate):
                 self.duplicated += 1
                 again_at = arrives_at + conditions.delay.draw(conditions.rng)
                 self.kernel.schedule(again_at, Arrival(self, source, target, message, size))

@@ -1,7 +1,7 @@
 """lan: one medium, one message on it at a time; a multicast is one message, lost independently at each receiver.
 
-A message occupies the medium for `medium_us` (the T of the broadcast-network models) and reaches each receiver `delay_us`
-after it left the medium, drawn per receiver: the propagation delay of Chang and Hwang.
+A message occupies the medium for `medium_us` (the T of the broadcast-network models) and reaches each receiver
+`delay_us` after it left the medium, drawn per receiver: the propagation delay of Chang and Hwang.
 """
 
 from typing import ClassVar

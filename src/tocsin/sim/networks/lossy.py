@@ -1,7 +1,7 @@
 """lossy: processes joined by the links of a topology, each link with its loss, each process with crashed steps.
 
-The model of Garbinato, Pedone and Schmidt: a message passes over one link only, and gets through when neither the sender's
-step, nor the link, nor the receiver's step fails. A multicast is as many messages as it has targets.
+The model of Garbinato, Pedone and Schmidt: a message passes over one link only, and gets through when neither the
+sender's step, nor the link, nor the receiver's step fails. A multicast is as many messages as it has targets.
 """
 
 from tocsin.core.machine import Micros, SiteId

@@ -1,7 +1,8 @@
 """switched: hosts and switches of a topology; what Garcia-Molina and Kogan broadcast over.
 
-A message takes the shortest path (by link cost) over links that work, `delay_us` per link. A multicast takes the union of
-those paths: one copy per link. Traffic is counted per link. Routing knows at once when a link fails or is repaired.
+A message takes the shortest path (by link cost) over links that work, `delay_us` per link. A multicast takes the
+union of those paths: one copy per link. Traffic is counted per link. Routing knows at once when a link fails or is
+repaired.
 """
 
 import heapq

@@ -26,4 +26,5 @@ PROTOCOL = Protocol(
         note="an origin that never comes back may leave its last messages at some sites only",
     ),
     liveness_us=2_000_000,
+    variations={"resend_us": (2_000, 20_000, 100_000), "window": (1, 4, 1024), "multicast": (True, False)},
 )

@@ -10,11 +10,11 @@ as their bush. It is the yardstick of the efficiency claims, and the first proto
 | the source notes who has acknowledged          | `_on_ack`         |
 | and sends again to those who have not          | `on_timer` RESEND |
 
-Deviations: numbers and payloads are persisted before they are sent, and receptions before they are acknowledged, so that a
-site that comes back goes on where it was; a window bounds what is outstanding.
+Deviations: numbers and payloads are persisted before they are sent, and receptions before they are acknowledged, so
+that a site that comes back goes on where it was; a window bounds what is outstanding.
 
-Guarantees hold while every crashed site comes back: if an origin stays down for ever, some sites may have its last messages
-and others never get them.
+Guarantees hold while every crashed site comes back: if an origin stays down for ever, some sites may have its last
+messages and others never get them.
 """
 
 from typing import Final

@@ -1,0 +1,46 @@
+# make run, make test: each does all of its own set-up, once.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+UNIT := .venv/.compiled
+SOURCES := $(shell find src/tocsin/core src/tocsin/planning src/tocsin/protocols src/tocsin/sim -name '*.py' 2>/dev/null)
+
+.PHONY: help setup run test test-all check bench reproduce lock clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP) $(UNIT) ## make .venv, install what the lock file names, compile, find Java
+
+$(STAMP): requirements.lock pyproject.toml tools/install.sh
+	@tools/install.sh "$(PYTHON)"
+	@touch $@
+
+$(UNIT): $(STAMP) setup.py $(SOURCES)
+	@tools/compile.sh
+	@touch $@
+
+run: setup ## the showcase: a group with loss, a crash and a partition; then the proof
+	@$(BIN)/tocsin simulate examples/showcase.toml
+
+test: setup ## the tests, without those that take minutes
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
+
+test-all: setup ## every test, long swarms and explorations too
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: setup ## formatting, lint and types
+	@$(BIN)/ruff format --check src tests benchmarks examples setup.py
+	@$(BIN)/ruff check src tests benchmarks examples setup.py
+	@$(BIN)/mypy
+
+bench: setup ## every benchmark: ratios against peers and limits
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+lock: ## resolve the dependencies again and write requirements.lock
+	@tools/lock.sh
+
+clean: ## remove what set-up and runs have made
+	@rm -rf .venv build out .mypy_cache .ruff_cache .hypothesis
+	@find src -name '*.so' -delete

@@ -1,0 +1,115 @@
+"""`tocsin simulate SCENARIO`: run it, say what happened, keep the trace if asked."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tocsin.check import Report
+from tocsin.cli.progress import Bar
+from tocsin.cli.tables import print_verdicts
+from tocsin.core.errors import InputError
+from tocsin.sim.run import SLICE_EVENTS, answer, check_rows
+from tocsin.sim.scenario import Scenario, load_scenario
+from tocsin.sim.simulation import Simulation
+from tocsin.traces.buffer import TraceBuffer
+from tocsin.traces.reader import read_rows
+from tocsin.traces.writer import TraceWriter
+
+EXAMPLES = """\
+examples:
+  tocsin simulate examples/showcase.toml
+  tocsin simulate examples/showcase.toml --seed 7 --json | jq .delay_us
+  tocsin simulate examples/showcase.toml --trace out && tocsin check out
+
+The same file and seed give the same bytes, answer and trace, on any machine.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("scenario", type=Path, help="a scenario file (docs/formats.md)")
+    parser.add_argument("--seed", type=int, default=0, help="of every random number in the run (default 0)")
+    parser.add_argument("--trace", type=Path, metavar="DIR", help="write the trace to DIR/trace.parquet")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    scenario = load_scenario(arguments.scenario)
+    run_name = f"{arguments.scenario.stem}-{arguments.seed}"
+    if arguments.trace is None:
+        buffer = TraceBuffer(run_name, scenario.names)
+        simulation = scenario.build(arguments.seed, buffer)
+        whole = _run(scenario, simulation)
+        report = check_rows(scenario, buffer.rows())
+    else:
+        path = _prepare(arguments.trace)
+        with TraceWriter(path, run_name, scenario.names, one_clock=True) as writer:
+            simulation = scenario.build(arguments.seed, writer)
+            whole = _run(scenario, simulation)
+        report = check_rows(scenario, read_rows([path]))
+    result = answer(scenario, arguments.seed, simulation, report)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        _print(result, report, scenario)
+        if arguments.trace is not None:
+            print(f"trace: {path}")
+    if not whole:
+        print("tocsin simulate: interrupted: the answer and the trace end there", file=sys.stderr)
+        return 130
+    broken = [name for name in scenario.protocol.guarantees if report.properties[name].verdict == "fail"]
+    return 1 if broken else 0
+
+
+def _prepare(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made a folder: {(error.strerror or str(error)).lower()}") from None
+    return folder / "trace.parquet"
+
+
+def _run(scenario: Scenario, simulation: Simulation) -> bool:
+    """Run to the end; False if a person interrupted, with everything up to there kept."""
+    duration_us = scenario.config.duration_us
+    wanted = max(1, scenario.config.workload.messages)
+    with Bar("simulating", 1.0) as bar:
+        try:
+            simulation.start()
+            while simulation.run(duration_us, SLICE_EVENTS):
+                workload = simulation.workload
+                left = workload.remaining if workload is not None else 0
+                done = max(simulation.kernel.now / duration_us, 1.0 - left / wanted - 0.01)
+                bar.show(done, f"{simulation.kernel.fired:,} events")
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
+    """What happened, for people."""
+    happened = result["happened"]
+    print(
+        f"{result['protocol']}, {result['sites']} sites, seed {result['seed']}: "
+        f"{result['broadcasts']} broadcasts, {result['deliveries']} deliveries "
+        f"in {result['simulated_us'] / 1e6:.3f} simulated seconds"
+    )
+    lost = sum(happened["drops"].values())
+    things = [(lost, "messages lost"), (happened["duplicates"], "duplicated")]
+    things += [(happened[what], what) for what in ("crashes", "recoveries", "partitions", "views", "rollbacks")]
+    print("what went wrong: " + (", ".join(f"{count} {what}" for count, what in things if count) or "nothing"))
+    counts = {kind: result["sends"].get(kind, 0) + result["multicasts"].get(kind, 0) for kind in _kinds(result)}
+    print("messages: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
+    delay = result["delay_us"]
+    if delay["mean"] is not None:
+        print(
+            f"broadcast to last delivery: mean {delay['mean'] / 1e3:.1f} ms, median {delay['p50'] / 1e3:.1f} ms, "
+            f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms"
+        )
+    print_verdicts(report, promised=scenario.protocol.guarantees)
+
+
+def _kinds(result: dict[str, Any]) -> list[str]:
+    return sorted({*result["sends"], *result["multicasts"]})

@@ -1,0 +1,102 @@
+"""Running a scenario to its end, and the answer of `tocsin simulate` (docs/formats.md)."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tocsin.check import Report, check
+from tocsin.sim.scenario import Scenario
+from tocsin.sim.simulation import Simulation
+from tocsin.sim.world import Tally, TraceSink
+from tocsin.traces.buffer import TraceBuffer
+from tocsin.traces.rows import Row
+
+SLICE_EVENTS = 50_000  # between two looks at the clock, the progress bar and Ctrl-C
+
+
+def run_to_end(simulation: Simulation, duration_us: int, watch: Callable[[Simulation], None] | None = None) -> None:
+    """Start and run until the end; `watch` is called now and then (a progress bar, a time limit)."""
+    simulation.start()
+    while simulation.run(duration_us, SLICE_EVENTS):
+        if watch is not None:
+            watch(simulation)
+
+
+def simulate(scenario: Scenario, seed: int, run: str = "simulation") -> tuple[dict[str, Any], Report]:
+    """A whole run in memory: the answer and the report that its verdicts come from."""
+    trace = TraceBuffer(run, scenario.names)
+    simulation = scenario.build(seed, trace)
+    run_to_end(simulation, scenario.config.duration_us)
+    report = check_rows(scenario, list(trace.rows()))
+    return answer(scenario, seed, simulation, report), report
+
+
+def check_rows(scenario: Scenario, rows: Iterable[Row]) -> Report:
+    """The verdicts over a simulated run: one clock, and the scenario's groups."""
+    groups = {
+        name: [scenario.names[site] for site in members]
+        for name, members in zip(scenario.group_names, scenario.groups, strict=False)
+    }
+    return check(rows, groups, one_clock=True)
+
+
+def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report) -> dict[str, Any]:
+    """The numbers of a finished run."""
+    tally = simulation.world.tally
+    network = simulation.world.network
+    assert network is not None
+    messages = {"sends": _sorted(tally.sends), "multicasts": _sorted(tally.multicasts)}
+    control = sum(count for counts in messages.values() for kind, count in counts.items() if kind != "data")
+    result: dict[str, Any] = {
+        "protocol": scenario.protocol.name,
+        "seed": seed,
+        "sites": len(scenario.names),
+        "simulated_us": simulation.kernel.now,
+        "broadcasts": tally.broadcasts,
+        "deliveries": tally.deliveries,
+        **messages,
+        "control_per_broadcast": control / tally.broadcasts if tally.broadcasts else 0.0,
+        "delay_us": _delays(tally),
+        "load": {name: tally.load[site] for site, name in enumerate(scenario.names)},
+        "verdicts": {name: verdict.verdict for name, verdict in report.properties.items()},
+        "happened": {
+            "drops": _sorted(tally.drops),
+            "duplicates": network.duplicated,
+            "held_up": network.held_up,
+            "crashes": tally.crashes,
+            "recoveries": tally.recoveries,
+            "partitions": tally.partitions,
+            "pauses": tally.pauses,
+            "views": tally.views,
+            "rollbacks": tally.rollbacks,
+            "missed": tally.missed,
+        },
+    }
+    traffic = network.link_traffic()
+    if traffic:
+        result["link_traffic"] = traffic
+    return result
+
+
+def _sorted(counts: dict[str, int]) -> dict[str, int]:
+    return {kind: counts[kind] for kind in sorted(counts)}
+
+
+def _delays(tally: Tally) -> dict[str, float | int | None]:
+    """Broadcast to last delivery, over the messages that were delivered somewhere."""
+    delays = sorted(at - tally.broadcast_at[message] for message, at in tally.delivered_at.items())
+    if not delays:
+        return {"mean": None, "p50": None, "p99": None, "max": None}
+    count = len(delays)
+    return {
+        "mean": sum(delays) / count,
+        "p50": delays[(count - 1) // 2],
+        "p99": delays[-(-99 * count // 100) - 1],
+        "max": delays[-1],
+    }
+
+
+def without_trace(scenario: Scenario, seed: int, sink: TraceSink | None = None) -> Simulation:
+    """A run that only counts: for experiments that look at numbers, not at verdicts."""
+    simulation = scenario.build(seed, sink)
+    run_to_end(simulation, scenario.config.duration_us)
+    return simulation

@@ -1,0 +1,81 @@
+"""The arrows of the architecture, and the rules of the tree, as tests."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "tocsin"
+
+MAY_IMPORT = {  # folder: the folders of the package that it may import besides itself
+    "core": set(),
+    "traces": {"core", "files"},
+    "check": {"core", "traces"},
+    "planning": {"core"},
+    "protocols": {"core", "planning"},
+    "sim": {"core", "planning", "protocols", "traces", "check", "files"},
+    "runtime": {"core", "planning", "protocols", "traces", "files"},
+    "pipeline": {"core", "planning", "protocols", "traces", "check", "sim", "files", "web"},
+    "web": {"core", "traces"},
+}
+PURE = ("core", "planning", "protocols", "sim", "check")  # these folders decide and compute; they do not act
+ACTING = {
+    "asyncio",
+    "logging",
+    "multiprocessing",
+    "random",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+    "uvloop",
+    "secrets",
+}
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize("folder", sorted(MAY_IMPORT))
+def test_imports_go_left_only(folder: str) -> None:
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "tocsin" and len(parts) > 1 and not parts[1].startswith("_"):
+                assert parts[1] in {folder, *MAY_IMPORT[folder]}, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("folder", PURE)
+def test_the_core_imports_nothing_that_acts(folder: str) -> None:
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        acting = {name.split(".")[0] for name in imports(path)} & ACTING
+        assert not acting, f"{path} imports {acting}"
+
+
+def test_nothing_but_the_pipeline_needs_spark() -> None:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "pipeline" not in path.parts:
+            assert not any(name.split(".")[0] == "pyspark" for name in imports(path)), path
+
+
+def test_the_tree_names_no_machine() -> None:
+    # Written in pieces, so that this file does not name them either.
+    pattern = re.compile("|".join(["/wor" + "k/", "/roo" + "t/", "/hom" + "e/[a-z]", "pypi" + r"\.org", "files.python" + "hosted"]))
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    for name in filter(None, listed.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".sh", ".txt", ".lock", ".html", ".json", ""}:
+            found = pattern.search(path.read_text(errors="replace"))
+            assert found is None, f"{name} names {found.group() if found else ''}"

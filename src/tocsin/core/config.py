@@ -79,9 +79,7 @@ def _strip(info: Any) -> Any:
     """Look through unions and optional types at the struct or list in them."""
     if isinstance(info, msgspec.inspect.UnionType):
         for option in info.types:
-            if isinstance(
-                option, (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)
-            ):
+            if isinstance(option, (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)):
                 return option
     return info
 

@@ -12,9 +12,7 @@ from tocsin.core.rng import Rng
 from tocsin.core.topology import LINKS_MAX, NODES_MAX, Topology
 
 REGULAR_TRIES_MAX: Final = 100  # a random regular graph of degree >= 3 is connected with probability near 1
-REPAIR_DRAWS_MAX: Final = (
-    100_000  # a graph has about degree^2 / 4 improper pairs, and one draw mends most of them
-)
+REPAIR_DRAWS_MAX: Final = 100_000  # a graph has about degree^2 / 4 improper pairs, and one draw mends most of them
 
 
 def ring(nodes: int, cost: float = 1.0, loss: float = 0.0, crash: float = 0.0) -> Topology:
@@ -56,9 +54,7 @@ def random_regular(
             topology.add_link(first, second, cost, loss)
         if topology.is_connected():
             return topology
-    raise AssertionError(
-        f"no connected graph of {nodes} nodes and degree {degree} in {REGULAR_TRIES_MAX} tries"
-    )
+    raise AssertionError(f"no connected graph of {nodes} nodes and degree {degree} in {REGULAR_TRIES_MAX} tries")
 
 
 def random_tree(nodes: int, rng: Rng, cost: float = 1.0, loss: float = 0.0, crash: float = 0.0) -> Topology:
@@ -124,9 +120,7 @@ def vary(
     """Draw every cost, loss and crash probability anew, uniformly between the two numbers given for each."""
     for low, high in (loss, crash):
         if not 0.0 <= low <= high < 1.0:
-            raise InputError(
-                f"expected two probabilities in [0, 1), the smaller first, found {low} and {high}"
-            )
+            raise InputError(f"expected two probabilities in [0, 1), the smaller first, found {low} and {high}")
     if not 0.0 <= cost[0] <= cost[1]:
         raise InputError(f"cost: expected two numbers >= 0, the smaller first, found {cost[0]} and {cost[1]}")
     costs = rng.fork("cost")

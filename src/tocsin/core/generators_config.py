@@ -90,6 +90,4 @@ def generate(shape: GeneratedTopology, rng: Rng) -> Topology:
         case SwitchedTree():
             return generators.switched_tree(shape.hosts, shape.switches, rng, cost, loss, crash)
         case RandomSwitched():
-            return generators.random_switched(
-                shape.hosts, shape.switches, shape.trunks, rng, cost, loss, crash
-            )
+            return generators.random_switched(shape.hosts, shape.switches, shape.trunks, rng, cost, loss, crash)

@@ -1,8 +1,8 @@
 """The contract between a protocol and whatever drives it.
 
-A protocol is a deterministic state machine: a `Machine`. It is told what happened (a start, a message, a timer, a request
-of the application) and answers by requests to its `Outbox`. It has no socket, clock, thread, global random or file. The
-simulator, the explorer, the fuzzer and the live runtime drive the very same objects.
+A protocol is a deterministic state machine: a `Machine`. It is told what happened (a start, a message, a timer, a
+request of the application) and answers by requests to its `Outbox`. It has no socket, clock, thread, global random or
+file. The simulator, the explorer, the fuzzer and the live runtime drive the very same objects.
 
 What a driver promises
 ----------------------

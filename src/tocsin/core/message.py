@@ -1,7 +1,8 @@
 """What travels between machines, and what they keep on disk: small immutable values.
 
-Message classes are msgspec structs: validated when decoded, compared by value, cheap to make. Files that define them are
-not compiled by mypyc (a struct is C already). A protocol's messages, records and options live in its `messages.py`.
+Message classes are msgspec structs: validated when decoded, compared by value, cheap to make. Files that define them
+are not compiled by mypyc (a struct is C already). A protocol's messages, records and options live in its
+`messages.py`.
 """
 
 from typing import ClassVar

@@ -10,9 +10,7 @@ from typing import Final
 
 from tocsin.core.errors import DecodeError
 
-WIRE_RANGES_MAX: Final = (
-    256  # about 1 KiB encoded, so that an acknowledgement fits one datagram of 1500 bytes
-)
+WIRE_RANGES_MAX: Final = 256  # about 1 KiB encoded, so that an acknowledgement fits one datagram of 1500 bytes
 WIRE_VALUE_MAX: Final = 1 << 62  # every number of the wire form fits a signed 64-bit integer, sums included
 
 
@@ -21,9 +19,7 @@ class RangeSet:
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # strictly increasing
-        self._ends: list[
-            int
-        ] = []  # same length; starts[i] < ends[i] < starts[i + 1]: touching ranges are joined
+        self._ends: list[int] = []  # same length; starts[i] < ends[i] < starts[i + 1]: touching ranges are joined
         self._count: int = 0  # integers held, always the sum of ends[i] - starts[i]
 
     # Changing one range
@@ -128,9 +124,7 @@ class RangeSet:
 
     def update(self, other: "RangeSet") -> None:
         """Put all of `other` in."""
-        if (
-            len(other._starts) <= 4
-        ):  # the usual case, a few ranges into a long list: bisect instead of walking it all
+        if len(other._starts) <= 4:  # the usual case, a few ranges into a long list: bisect instead of walking it all
             for place in range(len(other._starts)):
                 self.add_range(other._starts[place], other._ends[place])
             return
@@ -290,8 +284,7 @@ class RangeSet:
 
     def __repr__(self) -> str:
         parts = [
-            f"{start}" if end == start + 1 else f"{start}..{end - 1}"
-            for start, end in self.ranges()[:WIRE_RANGES_MAX]
+            f"{start}" if end == start + 1 else f"{start}..{end - 1}" for start, end in self.ranges()[:WIRE_RANGES_MAX]
         ]
         return f"RangeSet({', '.join(parts)})"
 
@@ -324,9 +317,7 @@ def rangeset_of(values: list[int]) -> RangeSet:
 def rangeset_from_wire(flat: tuple[int, ...], ranges_max: int = WIRE_RANGES_MAX) -> RangeSet:
     """The set that `to_wire` described; anything else, by whomever it was sent, is a DecodeError."""
     if len(flat) % 2 != 0 or len(flat) > 2 * ranges_max:
-        raise DecodeError(
-            f"range set: expected an even number of at most {2 * ranges_max} integers, found {len(flat)}"
-        )
+        raise DecodeError(f"range set: expected an even number of at most {2 * ranges_max} integers, found {len(flat)}")
     result = RangeSet()
     reached = 0
     for place in range(0, len(flat), 2):

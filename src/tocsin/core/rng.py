@@ -1,8 +1,8 @@
 """A small seeded generator: the same numbers compiled and interpreted, on every machine.
 
-The generator is Doty-Humphrey's sfc32: three 32-bit words and a counter, sums, shifts and a rotation. Every intermediate
-value stays below 2^62, so that compiled code never leaves machine integers. A fork depends on the seed and the label
-only, never on how many numbers were drawn: one more draw in the network does not shift a protocol.
+The generator is Doty-Humphrey's sfc32: three 32-bit words and a counter, sums, shifts and a rotation. Every
+intermediate value stays below 2^62, so that compiled code never leaves machine integers. A fork depends on the seed
+and the label only, never on how many numbers were drawn: one more draw in the network does not shift a protocol.
 """
 
 import hashlib

@@ -31,9 +31,7 @@ class Topology:
         self._given_link_names: list[str] = []  # "" where none was given; the others are unique
         self._link_labels: list[str] = []  # every link's name, made when first asked for
         self._link_number: dict[str, int] = {}  # the inverse of _link_labels
-        self._offsets: array[int] = array(
-            "i"
-        )  # node v's ends are at offsets[v] … offsets[v + 1] of the next two
+        self._offsets: array[int] = array("i")  # node v's ends are at offsets[v] … offsets[v + 1] of the next two
         self._neighbours: array[int] = array("i")
         self._links_at: array[int] = array("i")
 
@@ -124,9 +122,7 @@ class Topology:
             for link in range(len(self.link_first)):
                 label = self._given_link_names[link]
                 if not label:
-                    ends = (
-                        self.node_names[self.link_first[link]] + "-" + self.node_names[self.link_second[link]]
-                    )
+                    ends = self.node_names[self.link_first[link]] + "-" + self.node_names[self.link_second[link]]
                     label = ends
                     copy = 1
                     while label in self._link_number:

@@ -55,9 +55,7 @@ def topology_from_document(document: dict[str, Any], source: str) -> Topology:
         try:
             if not (topology.has_node(first) and topology.has_node(second)):
                 unknown = second if topology.has_node(first) else first
-                raise InputError(
-                    f"ends: expected known nodes, found `{unknown}`{_nearest(unknown, topology)}"
-                )
+                raise InputError(f"ends: expected known nodes, found `{unknown}`{_nearest(unknown, topology)}")
             topology.add_link(topology.node(first), topology.node(second), link.cost, link.loss, link.name)
         except InputError as error:
             raise InputError(f"{source}: `links[{place}]`: {error}") from None

@@ -1,0 +1,29 @@
+"""The properties of docs/guarantees.md, decided over trace rows in plain Python: `check(rows)`."""
+
+from tocsin.check.properties import AT_THE_END, PROPERTIES, check
+from tocsin.check.report import (
+    FAIL,
+    LEVELS,
+    NOT_CHECKABLE,
+    PASS,
+    Report,
+    Verdict,
+    failed_properties,
+    level_holds,
+    unchecked_properties,
+)
+
+__all__ = [
+    "AT_THE_END",
+    "FAIL",
+    "LEVELS",
+    "NOT_CHECKABLE",
+    "PASS",
+    "PROPERTIES",
+    "Report",
+    "Verdict",
+    "check",
+    "failed_properties",
+    "level_holds",
+    "unchecked_properties",
+]

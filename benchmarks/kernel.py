@@ -1,8 +1,8 @@
 """The kernel against SimPy and a bare heapq loop, in one run: ratios, not seconds.
 
-The model: 100 processes; each message received is answered by one to a random process after an exponential delay. Through
-our kernel it runs as 100 `Machine`s (`tocsin.sim.echo`) on the mesh network, contract and all. Then a broadcast among
-100,000 sites, for its memory.
+The model: 100 processes; each message received is answered by one to a random process after an exponential delay.
+Through our kernel it runs as 100 `Machine`s (`tocsin.sim.echo`) on the mesh network, contract and all. Then a
+broadcast among 100,000 sites, for its memory.
 
     python benchmarks/kernel.py              compiled, where `make setup` compiled it
     TOCSIN_PURE=1 python benchmarks/kernel.py
@@ -133,7 +133,9 @@ def main() -> int:
     kernel, peer, loop = best(ours), best(with_simpy), best(bare_loop)
     how = "compiled" if COMPILED else "interpreted"
     wanted_simpy, wanted_loop = (6.0, 1.0) if COMPILED else (2.0, 0.0)
-    print(f"kernel ({how}): {kernel / 1e3:.0f} k messages/s; SimPy {peer / 1e3:.0f} k; bare heapq loop {loop / 1e3:.0f} k")
+    print(
+        f"kernel ({how}): {kernel / 1e3:.0f} k messages/s; SimPy {peer / 1e3:.0f} k; bare heapq loop {loop / 1e3:.0f} k"
+    )
     print(f"  {kernel / peer:.1f} times SimPy (bar: {wanted_simpy:g})")
     print(f"  {kernel / loop:.2f} times the bare loop" + (f" (bar: {wanted_loop:g})" if wanted_loop else ""))
     memory = broadcast_memory_mb()

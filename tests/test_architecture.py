@@ -72,7 +72,9 @@ def test_nothing_but_the_pipeline_needs_spark() -> None:
 
 def test_the_tree_names_no_machine() -> None:
     # Written in pieces, so that this file does not name them either.
-    pattern = re.compile("|".join(["/wor" + "k/", "/roo" + "t/", "/hom" + "e/[a-z]", "pypi" + r"\.org", "files.python" + "hosted"]))
+    pattern = re.compile(
+        "|".join(["/wor" + "k/", "/roo" + "t/", "/hom" + "e/[a-z]", "pypi" + r"\.org", "files.python" + "hosted"])
+    )
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, listed.decode().split("\0")):
         path = ROOT / name

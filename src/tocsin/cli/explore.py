@@ -17,8 +17,8 @@ EXAMPLES = """\
 example:
   tocsin explore examples/explore.toml --losses 2 --crashes 1
 
-The scenario's sites (up to 4), options, workload (a few messages, broadcast at any point), faults (in their order, at any
-point) and duration_us count; its network's delays and probabilities do not: every order is visited.
+The scenario's sites (up to 4), options, workload (a few messages, broadcast at any point), faults (in their order, at
+any point) and duration_us count; its network's delays and probabilities do not: every order is visited.
 """
 
 
@@ -26,7 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("scenario", type=Path, help="a scenario file (docs/formats.md)")
     parser.add_argument("--losses", type=int, default=0, metavar="K", help="messages lost, at any point (default 0)")
-    parser.add_argument("--crashes", type=int, default=0, metavar="C", help="crashes, at any point, with or without return")
+    parser.add_argument(
+        "--crashes", type=int, default=0, metavar="C", help="crashes, at any point, with or without return"
+    )
     parser.add_argument("--early", type=int, default=0, metavar="E", help="timers that fire before their time")
     parser.add_argument("--repeats", type=int, default=0, metavar="R", help="messages that arrive twice")
     parser.add_argument("--states", type=int, default=5_000_000, metavar="N", help="give up after so many states")

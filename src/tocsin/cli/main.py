@@ -1,7 +1,7 @@
 """`tocsin VERB …`: finds the verb's file, runs it, and turns errors into one line and an exit code.
 
-A verb is a module in this folder with `HELP` (one line), `configure(parser)` and `run(arguments) -> exit code`. Only the
-verb that was asked for is imported, so that `tocsin --help` is quick and nothing needs Spark but what uses it.
+A verb is a module in this folder with `HELP` (one line), `configure(parser)` and `run(arguments) -> exit code`. Only
+the verb that was asked for is imported, so that `tocsin --help` is quick and nothing needs Spark but what uses it.
 """
 
 import argparse

@@ -28,7 +28,9 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("protocol", help="a protocol's name (tocsin protocols)")
-    parser.add_argument("--seeds", default="0..100", metavar="A..B", help="seeds A to B-1, or one seed (default 0..100)")
+    parser.add_argument(
+        "--seeds", default="0..100", metavar="A..B", help="seeds A to B-1, or one seed (default 0..100)"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one for each core")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

@@ -15,7 +15,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 
-from tocsin.check import check
+from tocsin.check import AT_THE_END, FAIL, check
 from tocsin.core.machine import SiteId
 from tocsin.core.message import Message
 from tocsin.sim import faults as fault_kinds
@@ -25,8 +25,6 @@ from tocsin.sim.local_states import Local, LocalStates, Transition
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.stage import Input, StageSite
 from tocsin.traces.buffer import TraceBuffer
-
-AT_THE_END = frozenset({"validity", "agreement", "uniform_agreement"})  # what is owed, is owed at the end
 
 MESSAGE, DOWN, UP = range(3)  # what a flight is: a message, or word of the perfect detector
 Flight = tuple[int, SiteId, SiteId, Message | None]  # what, source, target, message
@@ -388,10 +386,11 @@ class Explorer:
             name: [scenario.names[site] for site in m]
             for name, m in zip(scenario.group_names, scenario.groups, strict=False)
         }
-        report = check(list(trace.rows()), groups)
-        for name in self._protocol.guarantees:
-            if report.properties[name].verdict == "fail" and (at_the_end or name not in AT_THE_END):
-                return f"{name}: {report.properties[name].why}"
+        promised = [name for name in self._protocol.guarantees if at_the_end or name not in AT_THE_END]
+        report = check(trace.rows(), groups, properties=promised)
+        for name, verdict in report.properties.items():
+            if verdict.verdict == FAIL:
+                return f"{name}: {verdict.why}"
         return None
 
     def _path(self, index: int) -> list[Step]:

@@ -26,17 +26,17 @@ def simulate(scenario: Scenario, seed: int, run: str = "simulation") -> tuple[di
     trace = TraceBuffer(run, scenario.names)
     simulation = scenario.build(seed, trace)
     run_to_end(simulation, scenario.config.duration_us)
-    report = check_rows(scenario, list(trace.rows()))
+    report = check_rows(scenario, trace.rows())
     return answer(scenario, seed, simulation, report), report
 
 
-def check_rows(scenario: Scenario, rows: Iterable[Row]) -> Report:
-    """The verdicts over a simulated run: one clock, and the scenario's groups."""
+def check_rows(scenario: Scenario, rows: Iterable[Row], properties: Iterable[str] | None = None) -> Report:
+    """The verdicts (all, or those named) over a simulated run: one clock, and the scenario's groups."""
     groups = {
         name: [scenario.names[site] for site in members]
         for name, members in zip(scenario.group_names, scenario.groups, strict=False)
     }
-    return check(rows, groups, one_clock=True)
+    return check(rows, groups, one_clock=True, properties=properties)
 
 
 def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tocsin.check import Report
+from tocsin.check import FAIL, Report
 from tocsin.core.config import decode_config
 from tocsin.core.errors import TocsinError
 from tocsin.protocols.protocol import Protocol
@@ -41,7 +41,7 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
     simulation = scenario.build(seed, trace)
     try:
         run_to_end(simulation, config.duration_us)
-        violated = first_violation(protocol, check_rows(scenario, list(trace.rows())))
+        violated = first_violation(check_rows(scenario, trace.rows(), protocol.guarantees))
     except (AssertionError, LookupError, TypeError, ValueError, AttributeError, TocsinError) as error:
         violated = f"raised {type(error).__name__}: {error}"
     tally = simulation.world.tally
@@ -64,11 +64,10 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
     return Outcome(seed=seed, violated=violated, happened=happened)
 
 
-def first_violation(protocol: Protocol, report: Report) -> str | None:
-    """The first promised property that failed, and why."""
-    for name in protocol.guarantees:
-        verdict = report.properties[name]
-        if verdict.verdict == "fail":
+def first_violation(report: Report) -> str | None:
+    """The first property that failed, and why."""
+    for name, verdict in report.properties.items():
+        if verdict.verdict == FAIL:
             return f"{name}: {verdict.why}"
     return None
 

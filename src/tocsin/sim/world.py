@@ -198,7 +198,7 @@ class World(Surroundings):
 
     def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None:
         self.tally.views += 1
-        if self.trace is not None:
+        if self.trace is not None and primary:  # a minority that stops ordering installs no view (docs/guarantees.md)
             names = [self.names[member] for member in members]
             self.trace.append(site, now, "view", None, None, None, None, None, None, None, view, names)
 

@@ -1,0 +1,65 @@
+"""Planted bugs in `ack_all`: the explorer or a bounded swarm finds each."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutation import mutated
+from tocsin.protocols.baselines.ack_all import PROTOCOL
+from tocsin.protocols.protocol import Protocol
+from tocsin.sim.exploration import Limits
+from tocsin.sim.explore import explore
+from tocsin.sim.scenario import Scenario, load_scenario
+from tocsin.sim.swarm import first_failure
+
+MACHINE = "tocsin.protocols.baselines.ack_all.machine"
+SMALL = Path(__file__).parents[3] / "examples" / "explore.toml"
+
+MUTANTS = {
+    "delivers a repeated message again": (
+        "if not self._received[source].contains(data.seqno):",
+        "if True:",
+    ),
+    "forgets to persist what it received": ("            self._persist(Received(source, data.seqno))\n", ""),
+    "acknowledges without delivering": ("            self._deliver(data)\n        self._outbox.send", "        self._outbox.send"),
+    "never sends again": ("        for target in outstanding.waiting:\n            self._outbox.send(target, outstanding.data)\n", ""),
+    "sends again only once": (
+        "            self._outbox.send(target, outstanding.data)\n"
+        "        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)\n",
+        "            self._outbox.send(target, outstanding.data)\n",
+    ),
+    "one acknowledgement is enough": ("        if not outstanding.waiting:\n", "        if True:\n"),
+    "forgets the number after a crash": ("            self._next_seqno = record.seqno + 1\n", ""),
+    "forgets what is outstanding after a crash": (
+        "                self._outstanding[record.seqno] = Outstanding(data, waiting)\n",
+        "                pass\n",
+    ),
+    "does not deliver its own": (
+        "        if self._site in self._groups[group]:\n            self._deliver(data)\n",
+        "",
+    ),
+    "persists the number too late to matter": ("        self._persist(Sent(group, seqno, payload))\n", ""),
+}
+
+
+def small(protocol: Protocol) -> Scenario:
+    return Scenario(load_scenario(SMALL).config, "mutant", SMALL.parent, protocol)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_planted_bug_is_caught(name: str) -> None:
+    old, new = MUTANTS[name]
+    mutant = mutated(PROTOCOL, MACHINE, old, new)
+    outcome = first_failure(mutant, range(60))
+    if outcome is None:
+        found = explore(small(mutant), Limits(losses=1, crashes=1))
+        assert found.violation is not None
+    assert first_failure(PROTOCOL, range(3)) is None
+
+
+def test_the_explorer_tells_the_shortest_story_of_a_bug() -> None:
+    old, new = MUTANTS["delivers a repeated message again"]
+    found = explore(small(mutated(PROTOCOL, MACHINE, old, new)), Limits(repeats=1))
+    assert found.violation is not None
+    assert [step.what for step in found.violation.steps] == ["broadcast", "repeat", "arrive"]
+    assert found.violation.why.startswith("integrity")

@@ -2,10 +2,11 @@
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
+from tocsin.protocols import coordinator_tree
 from tocsin.protocols.baselines import ack_all
 from tocsin.protocols.protocol import Protocol
 
-_ALL = (ack_all.PROTOCOL,)
+_ALL = (ack_all.PROTOCOL, coordinator_tree.PROTOCOL)
 
 REGISTRY: dict[str, Protocol] = {protocol.name: protocol for protocol in _ALL}
 

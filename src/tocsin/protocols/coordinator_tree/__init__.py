@@ -1,0 +1,41 @@
+"""Reliable broadcast on unreliable multicast: coordinator trees heal partitions cheaply."""
+
+from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
+from tocsin.protocols.coordinator_tree.messages import (
+    CoordinatorIs,
+    CoordinatorTreeOptions,
+    Data,
+    Delivered,
+    Desc,
+    Have,
+    Held,
+    IAmCoordinator,
+    Missed,
+    Null,
+    Ping,
+    Pong,
+    Probe,
+    Request,
+    StreamSummary,
+    Summary,
+    Tidings,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="coordinator_tree",
+    title="unreliable multicast made reliable; partitions healed by coordinator trees",
+    paper="Garcia-Molina, Kogan 1988",
+    make=CoordinatorTree,
+    options=CoordinatorTreeOptions,
+    messages=(Data, Null, Tidings, Probe, CoordinatorIs, Desc, IAmCoordinator, Request, Have, Ping, Pong),
+    records=(Held, Delivered, Missed, StreamSummary, Summary),
+    guarantees=("integrity", "validity", "agreement", "uniform_agreement"),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        networks=("mesh", "lan", "switched"),
+        note='who is away longer than `retain` messages misses the oldest and is told so; order = "fifo" adds fifo',
+    ),
+    liveness_us=10_000_000,
+    variations={"order": ("none", "fifo"), "gap_us": (0, 10_000)},
+)

@@ -1,0 +1,355 @@
+"""`coordinator_tree`: unreliable multicast made reliable, partitions healed cheaply.
+
+Paper: Garcia-Molina, Kogan 1988. Single source; with several sources one instance each, here a `Stream` each.
+
+| the paper                                              | here                                          |
+|--------------------------------------------------------|-----------------------------------------------|
+| section 4, the source multicasts numbered messages     | `broadcast`                                   |
+| section 4, null messages after delta of silence        | `_say_null`                                   |
+| section 4, failure after m delta of silence, or a gap  | `Redelivery.on_period`, `watch_gap`           |
+| section 2.1, delivery at once; order left to others    | `_accept`; option `order = "fifo"`            |
+| section 4.1 and Appendix I, redelivery                 | `redelivery.py`, event by event               |
+| section 4.2, acyclic and jointly complete lists        | `lists.py`                                    |
+| section 5.1, Shortest-Distance-First, reordering       | `lists.py`, `round_trips.py`                  |
+
+Deviations, each with its reason, are listed in docs/protocols/coordinator_tree.md: one clock of period delta for
+everything; a site leaves the tree when it has all and hears the source; descendants answer announcements; stability and
+trimming; stable storage.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.protocols.coordinator_tree.lists import Lists
+from tocsin.protocols.coordinator_tree.mailbag import Mailbag
+from tocsin.protocols.coordinator_tree.messages import (
+    CoordinatorIs,
+    CoordinatorTreeOptions,
+    Data,
+    Desc,
+    Have,
+    Held,
+    IAmCoordinator,
+    Missed,
+    Null,
+    Ping,
+    Pong,
+    Prefix,
+    Probe,
+    Progress,
+    Request,
+    Tidings,
+)
+from tocsin.protocols.coordinator_tree.redelivery import FILL, GAP, PROBE, Redelivery
+from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
+from tocsin.protocols.coordinator_tree.storage import Storage
+from tocsin.protocols.coordinator_tree.stream import NIL, Kept, Stream
+from tocsin.protocols.coordinator_tree.streams import Streams
+
+PERIOD: Final = "PERIOD"  # key 0: the site's one clock, of period delta
+
+
+class CoordinatorTree(Machine):
+    """Normal operation, stability and storage; `Redelivery` does the rest."""
+
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        options = setup.options
+        assert isinstance(options, CoordinatorTreeOptions)
+        self._site = setup.site
+        self._groups = setup.groups
+        self._outbox = outbox
+        self._rng = setup.rng
+        self._delta_us: int = options.delta_us
+        self._patience: int = options.patience
+        self._report_periods: int = options.report_periods
+        self._measure_periods: int = options.measure_periods
+        self._retain: int = options.retain
+        self._fifo: bool = options.order == "fifo"
+        self._storage = Storage(outbox, setup.log, len(setup.groups))
+        self._mailbag = Mailbag(outbox)
+        self._round_trips = RoundTrips()
+        self._redelivery = Redelivery(setup.site, setup.sites, options, outbox, self._mailbag, self._round_trips)
+        lists = Lists(setup.site, setup.sites, setup.topology, options.lists, options.unsafe_lists)
+        self._streams = Streams(setup.site, setup.sites, setup.groups, lists)
+        self._sites = setup.sites
+        self._stable_news = False  # the stability of an own stream changed since the last null message
+        self._until_report = options.report_periods  # periods; then `_report`
+        self._until_tidings = options.patience
+        self._until_measure = options.measure_periods
+        self._measured: SiteId = setup.site  # the last host that was pinged
+        self.stat_dropped = 0  # what peers should not have sent
+
+    # Questions
+
+    def quiet(self) -> bool:
+        """Whether this site has all it knows of, and everybody has all of its own."""
+        for stream in self._streams.all:
+            if stream.has_gaps() or (stream.origin == self._site and stream.stable < stream.height):
+                return False
+        return True
+
+    def stream(self, group: GroupId, origin: SiteId) -> Stream | None:
+        """What this site knows of a stream and its place in the tree; for tests and for people who watch."""
+        return self._streams.find(group, origin)
+
+    # The contract
+
+    def on_start(self, now: Micros, records: list[Record]) -> None:
+        self._storage.recall(records, self._site, self._streams)
+        for stream in self._streams.all:
+            if stream.received:
+                stream.height = stream.received.last() + 1
+            if stream.origin == self._site:
+                stream.next_delivery = stream.height
+                self._find_stability(stream)
+            else:
+                self._deliver_held(stream)
+        self._say_null()
+        self._outbox.set_timer(PERIOD, 0, now + self._delta_us // 2 + self._rng.below(self._delta_us // 2 + 1))
+
+    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+        stream = self._streams.open(group, self._site)
+        seqno = self._storage.next_seqno
+        self._storage.next_seqno = seqno + 1
+        number = stream.height
+        stream.height = number + 1
+        stream.received.add(number)
+        kept = Kept(seqno, payload, NIL)
+        stream.keep(number, kept)
+        stream.next_delivery = number + 1
+        if self._site in self._groups[group]:
+            self._storage.deliver(stream, number, kept)
+        else:
+            self._storage.persist(Held(group, self._site, number, seqno, payload))
+        others = list(stream.has)
+        if others:
+            self._outbox.multicast(others, Data(group, self._site, number, seqno, payload))
+        stream.spoken = True
+        self._find_stability(stream)
+        self._trim(stream)
+        return seqno
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        answered_stamp = 0
+        sound = True
+        if isinstance(message, Data):
+            sound = self._on_data(now, source, message)
+        elif isinstance(message, Null):
+            for progress in message.entries:
+                sound = self._on_progress(now, source, progress) and sound
+        elif isinstance(message, Probe):
+            answered_stamp = message.stamp
+            for searched in message.entries:
+                stream = self._streams.find(searched.group, searched.origin)
+                sound = stream is not None and self._redelivery.on_probe(source, stream) and sound
+        elif isinstance(message, CoordinatorIs):
+            self._round_trips.note(now, source, message.stamp)
+            for pointer in message.entries:
+                stream = self._streams.find(pointer.group, pointer.origin)
+                sound = (
+                    stream is not None and self._redelivery.on_pointer(stream, source, pointer.coordinator) and sound
+                )
+        elif isinstance(message, Desc):
+            for holding in message.entries:
+                stream = self._streams.find(holding.group, holding.origin)
+                sound = stream is not None and self._redelivery.on_holding(now, stream, holding, message.hops) and sound
+        elif isinstance(message, IAmCoordinator):
+            for told in message.entries:
+                stream = self._streams.find(told.group, told.origin)
+                sound = (
+                    stream is not None and self._redelivery.on_announcement(now, source, stream, told.height) and sound
+                )
+        elif isinstance(message, Tidings):
+            for told in message.entries:
+                stream = self._streams.find(told.group, told.origin)
+                if stream is not None and stream.origin != self._site:
+                    stream.learn_height(told.height)
+                    self._redelivery.watch_gap(now, stream)
+        elif isinstance(message, Request):
+            for wanted in message.entries:
+                stream = self._streams.find(wanted.group, wanted.origin)
+                sound = (
+                    stream is not None and self._redelivery.on_request(now, source, stream, wanted.numbers) and sound
+                )
+        elif isinstance(message, Have):
+            for prefix in message.entries:
+                sound = self._on_prefix(source, prefix) and sound
+        elif isinstance(message, Ping):
+            self._outbox.send(source, Pong(message.stamp))
+        elif isinstance(message, Pong):
+            self._round_trips.note(now, source, message.stamp)
+        if not sound:
+            self.stat_dropped += 1
+        self._end_step(now, answered_stamp)
+
+    def on_timer(self, now: Micros, timer: str, key: int) -> None:
+        if timer == PERIOD:
+            self._on_period(now)
+        elif timer == PROBE:
+            self._redelivery.on_probe_timer(now, self._streams.all)
+        elif timer == GAP:
+            self._redelivery.on_gap_timer(now, self._streams.by_key(key))
+        elif timer == FILL:
+            self._redelivery.on_fill_timer(now, self._streams.by_key(key))
+        self._end_step(now, 0)
+
+    def _end_step(self, now: Micros, answered_stamp: int) -> None:
+        stamp = now if self._measure_periods > 0 else 0
+        self._mailbag.flush(stamp, answered_stamp)
+        self._storage.maybe_checkpoint(self._streams.all)
+
+    # The clock
+
+    def _on_period(self, now: Micros) -> None:
+        self._until_tidings -= 1
+        with_tidings = self._until_tidings == 0
+        if with_tidings:
+            self._until_tidings = self._patience
+        due = self._stable_news
+        for stream in self._streams.all:
+            if stream.origin == self._site and stream.height > 0:
+                due = due or not stream.spoken
+                stream.spoken = False
+            self._redelivery.on_period(now, stream, with_tidings)
+        if due:
+            self._say_null()
+        self._until_report -= 1
+        if self._until_report == 0:
+            self._until_report = self._report_periods
+            self._report()
+        if self._measure_periods > 0:
+            self._until_measure -= 1
+            if self._until_measure == 0:
+                self._until_measure = self._measure_periods
+                self._measure(now)
+        self._outbox.set_timer(PERIOD, 0, now + self._delta_us)
+
+    def _say_null(self) -> None:
+        """Tell everybody who gets our broadcasts how far they are."""
+        entries: list[Progress] = []
+        targets: set[SiteId] = set()
+        for stream in self._streams.all:
+            if stream.origin == self._site and stream.height > 0:
+                entries.append(Progress(stream.group, stream.height, stream.stable, stream.floor))
+                targets.update(stream.has)
+        self._stable_news = False
+        if targets:
+            self._outbox.multicast(sorted(targets), Null(tuple(entries)))
+
+    def _report(self) -> None:
+        """Tell every source what we have of its streams, where it does not know that all have it."""
+        entries: dict[SiteId, list[Prefix]] = {}
+        for stream in self._streams.all:
+            if stream.origin != self._site and stream.prefix() > stream.told_stable:
+                entries.setdefault(stream.origin, []).append(Prefix(stream.group, stream.prefix()))
+        for origin in sorted(entries):
+            self._outbox.send(origin, Have(tuple(entries[origin])))
+
+    def _measure(self, now: Micros) -> None:
+        """Ping the next host, in turn, of those on any of our lists."""
+        hosts: set[SiteId] = set()
+        for stream in self._streams.all:
+            hosts.update(stream.above)
+        if hosts:
+            later = [host for host in sorted(hosts) if host > self._measured]
+            self._measured = later[0] if later else min(hosts)
+            self._outbox.send(self._measured, Ping(now))
+
+    # Normal operation
+
+    def _on_data(self, now: Micros, source: SiteId, data: Data) -> bool:
+        stream = self._streams.find(data.group, data.origin)
+        if stream is None or stream.origin == self._site:
+            return False
+        if not stream.received.contains(data.number):
+            self._accept(stream, data)
+            stream.learn_height(data.number + 1)
+            self._redelivery.watch_gap(now, stream)
+            self._redelivery.settle(stream)
+        if source == stream.origin:
+            self._redelivery.on_source_heard(now, stream)
+        return True
+
+    def _accept(self, stream: Stream, data: Data) -> None:
+        """A new message: keep it, and deliver it now or, with FIFO, in its turn."""
+        stream.received.add(data.number)
+        kept = Kept(data.seqno, data.payload, NIL)
+        stream.keep(data.number, kept)
+        if self._fifo and data.number > stream.next_delivery:
+            self._storage.persist(Held(stream.group, stream.origin, data.number, data.seqno, data.payload))
+            self._trim(stream)
+            return
+        self._storage.deliver(stream, data.number, kept)
+        if self._fifo:
+            stream.next_delivery = data.number + 1
+            self._deliver_held(stream)
+        self._trim(stream)
+
+    def _deliver_held(self, stream: Stream) -> None:
+        """Deliver what waited: with FIFO up to the next gap, else all (the option may have changed over a restart)."""
+        bound = stream.prefix() if self._fifo else stream.height
+        for start, end in stream.kept_numbers.ranges():
+            for number in range(max(start, stream.next_delivery), min(end, bound)):
+                kept = stream.kept[number]
+                if kept.position == NIL:
+                    self._storage.deliver(stream, number, kept)
+        if self._fifo:
+            stream.next_delivery = bound
+
+    def _on_progress(self, now: Micros, source: SiteId, progress: Progress) -> bool:
+        """A null message of the source about one of its streams."""
+        stream = self._streams.find(progress.group, source)
+        if stream is None or not max(progress.stable, progress.floor) <= progress.height:
+            return False
+        stream.learn_height(progress.height)
+        stream.told_stable = progress.stable
+        if progress.floor > stream.prefix():
+            self._miss(stream, progress.floor)
+        stable = min(progress.stable, stream.prefix())
+        if stable > stream.stable:
+            stream.stable = stable
+            self._trim(stream)
+        self._redelivery.watch_gap(now, stream)
+        self._redelivery.on_source_heard(now, stream)
+        return True
+
+    # Stability, trimming, and what was missed
+
+    def _on_prefix(self, source: SiteId, prefix: Prefix) -> bool:
+        stream = self._streams.find(prefix.group, self._site)
+        if stream is None or source not in stream.has:
+            return False
+        if stream.has[source] < prefix.below <= stream.height:
+            stream.has[source] = prefix.below
+            self._find_stability(stream)
+            self._trim(stream)
+        return True
+
+    def _find_stability(self, stream: Stream) -> None:
+        """An own message is stable when every member has reported it."""
+        stable = stream.height
+        for below in stream.has.values():
+            stable = min(stable, below)
+        if stable > stream.stable:
+            stream.stable = stable
+            self._stable_news = True
+
+    def _trim(self, stream: Stream) -> None:
+        """Drop what everybody has, and the oldest beyond the limit; FIFO never drops what is not yet delivered."""
+        limit = stream.next_delivery if self._fifo else stream.height
+        stream.drop_below(min(stream.stable, limit))
+        stream.drop_oldest(self._retain, limit)
+
+    def _miss(self, stream: Stream, floor: int) -> None:
+        """The source has dropped messages that we lack: tell the application, and go on after them."""
+        for start, end in stream.received.gaps_below(floor).ranges():
+            first = start
+            if len(self._groups) > 1:  # numbers of other groups lie between: the first it can be
+                before = stream.kept.get(start - 1)
+                first = before.seqno + 1 if before is not None else 0
+            self._storage.persist(Missed(stream.group, stream.origin, start, end - start))
+            self._outbox.missed(stream.group, stream.origin, first, end - start)
+            stream.received.add_range(start, end)
+        if self._fifo:
+            self._deliver_held(stream)

@@ -1,0 +1,369 @@
+"""What `coordinator_tree` sends, keeps and can be told.
+
+Control messages carry one entry per stream (the broadcasts of one origin to one group), so that a site that does the
+same thing for several sources at once says it in one message.
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tocsin.core.message import Message, Options, Record
+
+RANGES_MAX = 64  # ranges of one host's messages on the wire; what is cut off is sent once more than needed, not lost
+ENTRIES_MAX = 4096  # entries of one message: a tree of 4,096 hosts for one source, or of 64 hosts for 64 sources
+
+Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a time
+Ranges = Annotated[tuple[Number, ...], Meta(max_length=2 * RANGES_MAX)]  # RangeSet.to_wire
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """The part of a control message that is about one stream."""
+
+
+class Progress(Entry, frozen=True):
+    """How far the sender's own stream to a group is."""
+
+    group: Number
+    height: Number  # messages broadcast so far
+    stable: Number  # everybody has the messages below
+    floor: Number  # the source has dropped the messages below
+
+    def brief(self, names: list[str]) -> str:
+        return f"{self.height} sent, {self.stable} stable" + (f", {self.floor} dropped" if self.floor else "")
+
+
+class Told(Entry, frozen=True):
+    """How far somebody else's stream is, as far as the sender knows."""
+
+    group: Number
+    origin: Number
+    height: Number
+
+    def brief(self, names: list[str]) -> str:
+        return f"{_name(self.origin, names)} {self.height}"
+
+
+class Searched(Entry, frozen=True):
+    """A stream for which the sender looks for a coordinator."""
+
+    group: Number
+    origin: Number
+
+    def brief(self, names: list[str]) -> str:
+        return _name(self.origin, names)
+
+
+class Pointer(Entry, frozen=True):
+    """COORD(sender) for a stream; the sender itself if it has none."""
+
+    group: Number
+    origin: Number
+    coordinator: Number
+
+    def brief(self, names: list[str]) -> str:
+        return f"{_name(self.origin, names)} {_name(self.coordinator, names)}"
+
+
+class Holding(Entry, frozen=True):
+    """The paper's M_j = <h_j, g_j>: what a host has of a stream, written as ranges."""
+
+    group: Number
+    origin: Number
+    site: Number
+    needs: bool  # whether it misses messages or does not hear the source; without need it leaves the tree
+    have: Ranges
+
+    def brief(self, names: list[str]) -> str:
+        need = "needs" if self.needs else "done"
+        return f"{_name(self.origin, names)} {_name(self.site, names)} {need} {_ranges(self.have)}"
+
+
+class Wanted(Entry, frozen=True):
+    """Messages of a stream that the sender lacks and the receiver has."""
+
+    group: Number
+    origin: Number
+    numbers: Ranges
+
+    def brief(self, names: list[str]) -> str:
+        return f"{_name(self.origin, names)} {_ranges(self.numbers)}"
+
+
+class Prefix(Entry, frozen=True):
+    """The sender has all messages of the receiver to this group below a number, on stable storage."""
+
+    group: Number
+    below: Number
+
+    def brief(self, names: list[str]) -> str:
+        return f"{self.below}"
+
+
+def _name(site: int, names: list[str]) -> str:
+    return names[site] if site < len(names) else str(site)
+
+
+def _ranges(flat: tuple[int, ...]) -> str:
+    """`0-2,5` for the numbers 0, 1, 2 and 5."""
+    parts: list[str] = []
+    reached = 0
+    for place in range(0, len(flat) - 1, 2):
+        start = reached + flat[place]
+        reached = start + flat[place + 1]
+        parts.append(f"{start}-{reached - 1}" if reached > start + 1 else f"{start}")
+    return ",".join(parts) or "none"
+
+
+class Control(Message, frozen=True):
+    """A message that is a list of entries."""
+
+    def brief(self, names: list[str]) -> str:
+        entries = getattr(self, "entries", ())
+        return f"{type(self).__name__}({'; '.join(entry.brief(names) for entry in entries)})"
+
+
+class Data(Message, frozen=True):
+    """A broadcast: from its origin to all, or again from whoever has it to those who miss it."""
+
+    kind: ClassVar[str] = "data"
+    group: Number
+    origin: Number
+    number: Number  # in its stream, without gaps; what detects a loss
+    seqno: Number  # the origin's number for it over all groups; what the application sees
+    payload: bytes
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return ((self.origin, self.seqno),)
+
+    def brief(self, names: list[str]) -> str:
+        return f"Data({_name(self.origin, names)}:{self.number})"
+
+
+class Null(Control, frozen=True):
+    """The source has been silent for delta: it is there, and so far its streams are."""
+
+    kind: ClassVar[str] = "null"
+    entries: Annotated[tuple[Progress, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+class Tidings(Control, frozen=True):
+    """From a coordinator without connection to the source, to those not in its tree: such a stream exists."""
+
+    kind: ClassVar[str] = "tidings"
+    entries: Annotated[tuple[Told, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+class Probe(Control, frozen=True):
+    """Who is your coordinator? The sender looks for one."""
+
+    kind: ClassVar[str] = "probe"
+    entries: Annotated[tuple[Searched, ...], Meta(max_length=ENTRIES_MAX)]
+    stamp: Number  # the prober's clock, sent back as it is; 0 when it does not measure
+
+
+class CoordinatorIs(Control, frozen=True):
+    """The paper's "coordinator is x"."""
+
+    kind: ClassVar[str] = "answer"
+    entries: Annotated[tuple[Pointer, ...], Meta(max_length=ENTRIES_MAX)]
+    stamp: Number
+
+
+class Desc(Control, frozen=True):
+    """The paper's DESC: what the sender and the hosts below it have."""
+
+    kind: ClassVar[str] = "desc"
+    entries: Annotated[tuple[Holding, ...], Meta(max_length=ENTRIES_MAX)]
+    hops: Number  # how often it was passed on; never more than there are sites, whatever the lists
+
+
+class IAmCoordinator(Control, frozen=True):
+    """The paper's "I AM COORDINATOR", to every descendant."""
+
+    kind: ClassVar[str] = "coordinator"
+    entries: Annotated[tuple[Told, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+class Request(Control, frozen=True):
+    """Upward redelivery: the receiver has these messages, the sender and its tree want them."""
+
+    kind: ClassVar[str] = "request"
+    entries: Annotated[tuple[Wanted, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+class Have(Control, frozen=True):
+    """To a source, now and then: what the sender has of its streams. The source learns what is stable."""
+
+    kind: ClassVar[str] = "ack"
+    entries: Annotated[tuple[Prefix, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+class Ping(Message, frozen=True):
+    """Measures the round trip to a host of the sender's lists."""
+
+    kind: ClassVar[str] = "ping"
+    stamp: Number
+
+
+class Pong(Message, frozen=True):
+    kind: ClassVar[str] = "pong"
+    stamp: Number
+
+
+class Held(Record, frozen=True):
+    """A message that is kept and not delivered here: FIFO waits for an earlier one, or it is not for this site."""
+
+    group: Number
+    origin: Number
+    number: Number
+    seqno: Number
+    payload: bytes
+
+    def brief(self, names: list[str]) -> str:
+        return f"Held({_name(self.origin, names)}:{self.number})"
+
+
+class Delivered(Record, frozen=True):
+    """A message that was delivered in this step; its payload is in the delivery log."""
+
+    group: Number
+    origin: Number
+    number: Number
+    seqno: Number
+
+    def brief(self, names: list[str]) -> str:
+        return f"Delivered({_name(self.origin, names)}:{self.number})"
+
+
+class Missed(Record, frozen=True):
+    """Messages that nobody has any more; the application was told in this step."""
+
+    group: Number
+    origin: Number
+    first: Number
+    count: Number
+
+
+class StreamSummary(Record, frozen=True):
+    """A checkpoint of one stream."""
+
+    group: Number
+    origin: Number
+    received: tuple[Number, ...]  # ranges, missed ones among them
+    stable: Number
+    floor: Number  # messages below are no longer kept here
+
+
+class Summary(Record, frozen=True):
+    """A checkpoint: the next own number, and by group the first log position that is still needed."""
+
+    next_seqno: Number
+    needed_from: tuple[Number, ...]
+
+
+class CoordinatorTreeOptions(Options, frozen=True):
+    delta_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="The paper's delta: the period of the one timer of a site. In each, a source that has sent no "
+            "data says a null message, and a coordinator says that it is there. Half of it is the mean time to find "
+            "out that the last message was lost. The default 100 ms costs a source ten small messages a second.",
+        ),
+    ] = 100_000
+    silence: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="The paper's m: periods without a word from the source before it counts as failed. Its words "
+            "are at most two periods apart; the default 4 forgives a lost one, whatever the phase of the two timers.",
+        ),
+    ] = 4
+    patience: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1000,
+            description="Periods without a word from the coordinator (or, for a coordinator, from a descendant) before "
+            "it counts as lost. The default 4 forgives two lost messages.",
+        ),
+    ] = 4
+    gap_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a gap in the numbers may be a mere reordering before it is a failure. "
+            "0 is the paper's rule: at once. The default 10 ms is the usual spread of delays in a local network.",
+        ),
+    ] = 10_000
+    probe_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="How long to wait for an answer before probing the next host of the list. Take twice the "
+            "usual round trip; the default is 50 ms.",
+        ),
+    ] = 50_000
+    fill_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Pause before and between batches of redelivered messages; requests that come meanwhile are "
+            "served by the same multicasts. With fill_batch it limits redelivery to fill_batch / fill_us messages.",
+        ),
+    ] = 2_000
+    fill_batch: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=65_536,
+            description="Messages redelivered without pause. The default 64 (of 1,400 bytes) fit the 208 KiB that a "
+            "Linux socket buffers by default.",
+        ),
+    ] = 64
+    report_periods: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Periods between two reports of a host to a source of what it has. Messages are kept at least "
+            "that long. The default 5 makes it two messages a second per host and source.",
+        ),
+    ] = 5
+    measure_periods: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=10_000,
+            description="Periods between two measurements of the round trip to a host of the lists, in turn; lists are "
+            "kept in the order of the smoothed round trips. 0 keeps the order of the lists as given.",
+        ),
+    ] = 10
+    retain: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 24,
+            description="Messages of one stream kept for redelivery while somebody lacks them. Beyond it the oldest "
+            "go, and who lacks them is told that it missed them. The default 65,536 is 6.5 MB at 100 bytes.",
+        ),
+    ] = 65_536
+    order: Annotated[
+        Literal["none", "fifo"],
+        Meta(description="`none` delivers at once, out of order; `fifo` waits for the earlier ones of the source."),
+    ] = "none"
+    lists: Annotated[
+        dict[str, dict[str, tuple[str, ...]]],
+        Meta(
+            description="Priority lists by source and host, as `tocsin plan priorities` answers them: names of hosts "
+            "of the topology, or numbers of sites where there is none. A source not named gets "
+            "Shortest-Distance-First lists, by site number where there is no topology."
+        ),
+    ] = {}
+    unsafe_lists: Annotated[
+        bool,
+        Meta(description="Run even with lists that are not acyclic and jointly complete. For experiments."),
+    ] = False

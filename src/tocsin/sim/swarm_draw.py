@@ -71,7 +71,7 @@ class _Draw:
                 "shape": "random_switched",
                 "hosts": count,
                 "switches": switches,
-                "trunks": max(0, switches - 1) + rng.below(3),
+                "trunks": min(switches * (switches - 1) // 2, switches - 1 + rng.below(3)),  # no twin trunks
             }
         loss = round(rng.random() * self.assume.loss_max, 4)
         return {"shape": "random_tree", "nodes": count, "loss": loss, "crash": round(rng.random() * 0.05, 4)}

@@ -18,7 +18,8 @@ example:
   tocsin explore examples/explore.toml --losses 2 --crashes 1
 
 The scenario's sites (up to 4), options, workload (a few messages, broadcast at any point), faults (in their order, at
-any point) and duration_us count; its network's delays and probabilities do not: every order is visited.
+any point) and duration_us (how long the protocol has to put things right after the last disturbance) count; its
+network's delays and probabilities do not: every order is visited.
 """
 
 

@@ -7,8 +7,9 @@ flight and nobody can broadcast (the earliest first; the clock moves to its dead
 point.
 
 Safety properties are checked whenever an application saw something new, all promised properties at every end: nothing
-in flight, nothing to broadcast, no timer before the scenario's `duration_us`, no fault left. Breadth first, so that
-the first violation has the fewest steps.
+in flight, nothing to broadcast, no fault left, and no timer within the scenario's `duration_us` after the last
+broadcast, loss, crash, recovery or fault: that long the protocol has to put things right. Breadth first, so that the
+first violation has the fewest steps.
 """
 
 from array import array
@@ -35,7 +36,7 @@ Key = tuple[
     tuple[int, ...],  # broadcasts done, by sender
     tuple[int, int, int, int],  # losses, crashes, early firings, repeats so far
     int,  # faults of the scenario that have happened
-    int,  # the clock
+    tuple[int, int],  # the clock, and when something last went wrong or was asked for
 ]
 
 
@@ -122,7 +123,7 @@ class Explorer:
                 transition = self._locals.step(states[site], Input(stage.START, 0))
                 states[site] = transition.target
                 flights.extend(self._sent(site, transition))
-        key: Key = (tuple(states), tuple(sorted(flights)), (0,) * len(self._senders), (0, 0, 0, 0), 0, 0)
+        key: Key = (tuple(states), tuple(sorted(flights)), (0,) * len(self._senders), (0, 0, 0, 0), 0, (0, 0))
         self._add(-1, None, key)
         return self._check(0, False)
 
@@ -156,13 +157,13 @@ class Explorer:
         return False, None
 
     def _is_end(self, key: Key) -> bool:
-        states, flights, done, _, faults_done, now = key
+        states, flights, done, _, faults_done, clock = key
         if flights or faults_done < len(self._scenario.faults) or self._can_broadcast(states, done):
             return False
         locals_ = [self._locals.states[state] for state in states]
         if self._protocol.assumptions.crashes_recover and not all(local.up for local in locals_):
             return False
-        return not self._due(locals_, now)
+        return not self._due(locals_, clock)
 
     # What can happen
 
@@ -176,8 +177,10 @@ class Explorer:
         return found
 
     def _next_flights(self, key: Key, found: list[tuple[Step, Key, bool]]) -> None:
-        states, flights, done, budget, faults_done, now = key
+        states, flights, done, budget, faults_done, clock = key
         losses, crashes, early, repeats = budget
+        now = clock[0]
+        disturbed = (now, now)
         cut = self._cut(faults_done)
         last = -1
         for place, flight in enumerate(flights):
@@ -188,7 +191,7 @@ class Explorer:
             rest = flights[:place] + flights[place + 1 :]
             step = Step("arrive", source, target, message, "", what)
             if not self._locals.states[states[target]].up or (what == MESSAGE and cut(source, target)):
-                found.append((step.but("vanish"), (states, rest, done, budget, faults_done, now), False))
+                found.append((step.but("vanish"), (states, rest, done, budget, faults_done, clock), False))
                 continue
             happening = self._arrival(what, source, message, now)
             following, seen = self._apply(key, target, happening, rest)
@@ -197,11 +200,11 @@ class Explorer:
                 continue
             if losses < self._limits.losses:
                 less = (losses + 1, crashes, early, repeats)
-                found.append((step.but("lose"), (states, rest, done, less, faults_done, now), False))
+                found.append((step.but("lose"), (states, rest, done, less, faults_done, disturbed), False))
             if repeats < self._limits.repeats:
                 again, seen = self._apply(key, target, happening, flights)
                 more = (losses, crashes, early, repeats + 1)
-                found.append((step.but("repeat"), (again[0], again[1], done, more, faults_done, now), seen))
+                found.append((step.but("repeat"), (again[0], again[1], done, more, faults_done, disturbed), seen))
 
     def _arrival(self, what: int, source: SiteId, message: Message | None, now: int) -> Input:
         happening = Input((stage.RECEIVE, stage.PEER_DOWN, stage.PEER_UP)[what], now)
@@ -210,7 +213,7 @@ class Explorer:
         return happening
 
     def _next_broadcasts(self, key: Key, found: list[tuple[Step, Key, bool]]) -> None:
-        states, flights, done, budget, faults_done, now = key
+        states, flights, done, budget, faults_done, (now, _) = key
         for place, site in enumerate(self._senders):
             local = self._locals.states[states[site]]
             if done[place] < len(self._turns[place]) and local.up and local.has_room:
@@ -224,13 +227,13 @@ class Explorer:
                 found.append(
                     (
                         Step("broadcast", site, site, None, text),
-                        (following[0], following[1], more, budget, faults_done, now),
+                        (following[0], following[1], more, budget, faults_done, (now, now)),
                         seen,
                     )
                 )
 
     def _next_crashes(self, key: Key, found: list[tuple[Step, Key, bool]]) -> None:
-        states, flights, done, budget, faults_done, now = key
+        states, flights, done, budget, faults_done, (now, _) = key
         losses, crashes, early, repeats = budget
         for site in range(self._sites):
             local = self._locals.states[states[site]]
@@ -239,12 +242,12 @@ class Explorer:
                 in_flight = self._detected(following[1], site, DOWN)
                 more = (losses, crashes + 1, early, repeats)
                 step = Step("crash", site, site)
-                found.append((step, (following[0], in_flight, done, more, faults_done, now), True))
-            elif not local.up and local.history:
+                found.append((step, (following[0], in_flight, done, more, faults_done, (now, now)), True))
+            elif not local.up and local.history and self._may_recover(states):
                 following, _ = self._apply(key, site, Input(stage.START, now), flights)
-                in_flight = self._detected(following[1], site, UP)
+                in_flight = self._told(self._detected(following[1], site, UP), site, states)
                 step = Step("recover", site, site)
-                found.append((step, (following[0], in_flight, done, budget, faults_done, now), True))
+                found.append((step, (following[0], in_flight, done, budget, faults_done, (now, now)), True))
 
     def _detected(self, flights: tuple[int, ...], site: SiteId, what: int) -> tuple[int, ...]:
         """The perfect detector sends word of a crash or recovery to everybody; older word of this site is void."""
@@ -254,8 +257,24 @@ class Explorer:
         word = [self._number((what, site, other, None)) for other in range(self._sites) if other != site]
         return tuple(sorted(kept + word))
 
+    def _may_recover(self, states: tuple[int, ...]) -> bool:
+        if self._limits.recoveries is None:
+            return True
+        done = 0
+        for state in states:
+            done += sum(1 for event in self._locals.states[state].story if event[0] == "recover")
+        return done < self._limits.recoveries
+
+    def _told(self, flights: tuple[int, ...], site: SiteId, states: tuple[int, ...]) -> tuple[int, ...]:
+        """A site that has come back asks the perfect detector who is down."""
+        if not self._detector:
+            return flights
+        down = [other for other in range(self._sites) if other != site and not self._locals.states[states[other]].up]
+        word = [self._number((DOWN, other, site, None)) for other in down]
+        return tuple(sorted([*flights, *[flight for flight in word if flight not in flights]]))
+
     def _next_faults(self, key: Key, found: list[tuple[Step, Key, bool]]) -> None:
-        states, flights, done, budget, faults_done, now = key
+        states, flights, done, budget, faults_done, (now, _) = key
         if faults_done >= len(self._scenario.faults):
             return
         fault = self._scenario.faults[faults_done]
@@ -266,7 +285,7 @@ class Explorer:
             fault_kinds.LEAVE: stage.LEAVE,
         }
         step = Step(fault.what, -1, -1, None, " ".join(self._scenario.names[site] for site in fault.sites))
-        following: Key = (states, flights, done, budget, faults_done + 1, now)
+        following: Key = (states, flights, done, budget, faults_done + 1, (now, now))
         if fault.what == fault_kinds.CHANGE:
             happening = Input(stage.CHANGE, now)
             happening.number = fault.group
@@ -281,30 +300,32 @@ class Explorer:
         found.append((step, following, True))
 
     def _next_timers(self, key: Key, found: list[tuple[Step, Key, bool]]) -> None:
-        states, flights, done, budget, faults_done, now = key
+        states, flights, done, budget, faults_done, clock = key
         losses, crashes, early, repeats = budget
+        now, since = clock
         locals_ = [self._locals.states[state] for state in states]
         if not flights and not self._can_broadcast(states, done):
-            for deadline, site, name, number in self._due(locals_, now):
+            for deadline, site, name, number in self._due(locals_, clock):
                 at = max(now, deadline)
                 following, seen = self._apply(key, site, _timer(name, number, at), flights)
                 step = Step("fire", site, site, None, f"{name}/{number}")
-                found.append((step, (following[0], following[1], done, budget, faults_done, at), seen))
+                found.append((step, (following[0], following[1], done, budget, faults_done, (at, since)), seen))
         elif early < self._limits.early:
             for local in locals_:
                 for _, name, number in local.timers:
                     following, seen = self._apply(key, local.site, _timer(name, number, now), flights)
                     more = (losses, crashes, early + 1, repeats)
                     step = Step("fire", local.site, local.site, None, f"{name}/{number}")
-                    found.append((step, (following[0], following[1], done, more, faults_done, now), seen))
+                    found.append((step, (following[0], following[1], done, more, faults_done, (now, now)), seen))
 
-    def _due(self, locals_: list[Local], now: int) -> list[tuple[int, SiteId, str, int]]:
-        """The timers that may fire next: all that share the earliest deadline, if that is within the scenario."""
+    def _due(self, locals_: list[Local], clock: tuple[int, int]) -> list[tuple[int, SiteId, str, int]]:
+        """The timers that may fire next: all that share the earliest deadline, if that comes soon enough."""
+        now, since = clock
         armed = [(max(now, at), local.site, name, key) for local in locals_ for at, name, key in local.timers]
         if not armed:
             return []
         earliest = min(armed)[0]
-        if earliest > self._scenario.config.duration_us:
+        if earliest > since + self._scenario.config.duration_us:
             return []
         return [timer for timer in armed if timer[0] == earliest]
 
@@ -336,12 +357,12 @@ class Explorer:
 
     def _apply(self, key: Key, site: SiteId, happening: Input, flights: tuple[int, ...]) -> tuple[Key, bool]:
         """The state after an input at a site, `flights` being in flight besides what it sends."""
-        states, _, done, budget, faults_done, now = key
+        states, _, done, budget, faults_done, clock = key
         transition = self._locals.step(states[site], happening)
         states = (*states[:site], transition.target, *states[site + 1 :])
         if transition.sends:
             flights = tuple(sorted([*flights, *self._sent(site, transition)]))
-        return (states, flights, done, budget, faults_done, now), transition.seen
+        return (states, flights, done, budget, faults_done, clock), transition.seen
 
     def _sent(self, site: SiteId, transition: Transition) -> list[int]:
         return [self._number((MESSAGE, site, target, message)) for target, message in transition.sends]

@@ -44,6 +44,8 @@ class _Detected(Event):
     def fire(self, now: Micros) -> None:
         if self.simulation.world.sites[self.site].life == self.life:
             self.simulation.tell_peers(now, self.site, self.up)
+            if self.up:
+                self.simulation.tell_newcomer(now, self.site)
 
 
 class Simulation:
@@ -215,3 +217,9 @@ class Simulation:
         for host in self.world.sites:
             if host.site != site:
                 host.on_peer(now, site, up)
+
+    def tell_newcomer(self, now: Micros, site: SiteId) -> None:
+        """A site that has come back asks the perfect detector who is down."""
+        for host in self.world.sites:
+            if host.machine is None:
+                self.world.sites[site].on_peer(now, host.site, False)

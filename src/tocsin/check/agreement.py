@@ -1,5 +1,7 @@
 """Agreement, plain and uniform: what one delivered, every correct member delivered (docs/guarantees.md, section 2)."""
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 
 from tocsin.check.case import Case

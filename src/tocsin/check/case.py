@@ -1,5 +1,7 @@
 """One run as the properties see it. What several of them need is computed once, when the first asks for it."""
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 from collections.abc import Mapping
 from collections.abc import Sequence as Names

@@ -4,6 +4,8 @@ A broadcast follows the one before it at its site, and what was delivered there 
 only the newest is kept, because it follows the others. The rest is what can be reached.
 """
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 
 from tocsin.check.case import Case

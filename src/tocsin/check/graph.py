@@ -3,6 +3,8 @@
 Members of sequences are small numbers, each at most once in a sequence. Everything here is linear in the total length.
 """
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 from collections.abc import Iterable
 from collections.abc import Sequence as Numbers

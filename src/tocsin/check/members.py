@@ -3,6 +3,8 @@
 Sets of members are numbered; a number stands for a set and its group.
 """
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 from collections.abc import Mapping
 from collections.abc import Sequence as Names

@@ -1,5 +1,7 @@
 """The order of a run's deliveries over all sites: one common order, or where and how it is contradicted."""
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 from collections.abc import Iterable
 from functools import cached_property

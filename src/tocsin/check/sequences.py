@@ -1,5 +1,7 @@
 """A site's deliveries net of rollbacks: what is left when each rollback has cancelled the delivery it undoes."""
 
+from __future__ import annotations  # array[int] is an annotation only before Python 3.12
+
 from array import array
 from typing import NamedTuple
 

@@ -1,0 +1,45 @@
+"""The checks against their dumb twin (brute.py): thousands of random traces, every verdict, every count."""
+
+from collections import Counter
+
+import pytest
+from tests.check.brute import BruteRun, brute_verdicts
+from tests.check.random_traces import RandomTrace, random_trace
+
+from tocsin.check import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, check
+
+BLOCK = 500  # traces in a test
+BLOCKS = 8
+
+
+def compare(seed: int, trace: RandomTrace) -> Counter[tuple[str, str]]:
+    """Both on one trace; what the verdicts were."""
+    expected = brute_verdicts(trace.rows, trace.groups, trace.one_clock)
+    report = check(trace.rows, trace.groups, one_clock=trace.one_clock)
+    assert list(report.properties) == list(PROPERTIES) == list(BruteRun.PROPERTIES)
+    assert report.rows == len(trace.rows)
+    rows = set(trace.rows)
+    for name, found in report.properties.items():
+        verdict, checked, violations, smallest = expected[name]
+        told = f"random_trace({seed}), {name}: {found}"
+        assert (found.verdict, found.checked, found.violations) == (verdict, checked, violations), told
+        assert (found.why is None) == (found.verdict == PASS), told
+        if smallest is None:
+            assert found.witness is None, told
+            continue
+        assert found.witness is not None and rows.issuperset(found.witness), told
+        if name == "causal":  # a row that serves two links is shown once
+            assert 3 <= len(found.witness) <= smallest, told
+        else:
+            assert len(found.witness) == smallest, told
+    return Counter((name, found.verdict) for name, found in report.properties.items())
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_equal_to_brute_force(block: int) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
+        seen += compare(seed, random_trace(seed))
+    for name in PROPERTIES:  # what happened: traces in which every property holds prove little
+        for verdict in (PASS, FAIL, NOT_CHECKABLE):
+            assert seen[name, verdict] >= BLOCK // 100, (name, verdict, seen)

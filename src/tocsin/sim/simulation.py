@@ -19,7 +19,7 @@ from tocsin.sim.workload import Workload
 from tocsin.sim.world import World
 
 NO_DETECTOR: Final = -1
-QUIET_CHECK_EVENTS: Final = 64  # events between two looks at whether all is quiet, at least
+BUSY_EVENTS: Final = 256  # events between two looks at whether all is quiet, while it cannot be
 
 
 class _FaultHappens(Event):
@@ -71,7 +71,6 @@ class Simulation:
         self._options = options
         self._rng = rng
         self._topology = topology
-        self._next_quiet_check = 0  # events fired
 
     # Building
 
@@ -124,10 +123,10 @@ class Simulation:
         return True
 
     def _slice(self) -> int:
-        """Events until the next look at quietness: rarely while work is left, and never cheaper than the look."""
-        if self.workload is not None and self.workload.remaining > 0:
-            return 4096
-        return max(QUIET_CHECK_EVENTS, len(self.world.sites))
+        """Events until the next look at quietness: rarely while work is left, then as often as the look is cheap."""
+        if self.faults_left > 0 or (self.workload is not None and self.workload.remaining > 0):
+            return BUSY_EVENTS
+        return max(1, len(self.world.sites) // 4)
 
     def _finished(self) -> bool:
         if self.faults_left > 0 or (self.workload is not None and self.workload.remaining > 0):

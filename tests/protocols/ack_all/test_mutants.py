@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from tests.mutation import mutated
+
 from tocsin.protocols.baselines.ack_all import PROTOCOL
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim.exploration import Limits
@@ -21,12 +21,17 @@ MUTANTS = {
         "if True:",
     ),
     "forgets to persist what it received": ("            self._persist(Received(source, data.seqno))\n", ""),
-    "acknowledges without delivering": ("            self._deliver(data)\n        self._outbox.send", "        self._outbox.send"),
-    "never sends again": ("        for target in outstanding.waiting:\n            self._outbox.send(target, outstanding.data)\n", ""),
+    "acknowledges without delivering": (
+        "            self._deliver(data)\n        self._outbox.send",
+        "        self._outbox.send",
+    ),
+    "never sends again": (
+        "        for target in outstanding.waiting:\n            self._outbox.send(target, outstanding.data)\n",
+        "",
+    ),
     "sends again only once": (
-        "            self._outbox.send(target, outstanding.data)\n"
-        "        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)\n",
-        "            self._outbox.send(target, outstanding.data)\n",
+        "send(target, outstanding.data)\n        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)",
+        "send(target, outstanding.data)",
     ),
     "one acknowledgement is enough": ("        if not outstanding.waiting:\n", "        if True:\n"),
     "forgets the number after a crash": ("            self._next_seqno = record.seqno + 1\n", ""),

@@ -1,0 +1,1 @@
+"""The live runtime: the only place with sockets, clocks and files. `tocsin.join` is its door."""

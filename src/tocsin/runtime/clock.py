@@ -1,0 +1,67 @@
+"""Time for the driver: monotonic microseconds, and one alarm that is precise to microseconds where Linux has timerfd.
+
+Event loops round their timers up to a millisecond, which is an eternity for a circulating token.
+"""
+
+import asyncio
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from typing import Final
+
+_CLOCK_MONOTONIC: Final = 1
+_NONBLOCK_CLOEXEC: Final = 0o4000 | 0o2000000
+_ABSOLUTE: Final = 1
+
+
+class _Times(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_long) for name in ("interval_s", "interval_ns", "value_s", "value_ns")]
+
+
+def now_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+class Alarm:
+    """Calls back once at (or just after) the deadline that was set last."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        self._loop = loop
+        self._ring = ring
+        self._handle: asyncio.TimerHandle | None = None
+        self._times = _Times()
+        self._descriptor = -1
+        try:
+            self._libc = ctypes.CDLL(None, use_errno=True)
+            self._descriptor = self._libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK_CLOEXEC)
+        except (OSError, AttributeError):
+            self._descriptor = -1
+        if self._descriptor >= 0:
+            loop.add_reader(self._descriptor, self._on_readable)
+
+    def set(self, deadline_us: int) -> None:
+        if self._descriptor >= 0:
+            deadline = max(deadline_us, 1)
+            self._times.value_s = deadline // 1_000_000
+            self._times.value_ns = deadline % 1_000_000 * 1000
+            self._libc.timerfd_settime(self._descriptor, _ABSOLUTE, ctypes.byref(self._times), None)
+            return
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = self._loop.call_later(max(0, deadline_us - now_us()) / 1e6, self._ring)
+
+    def _on_readable(self) -> None:
+        try:
+            os.read(self._descriptor, 8)
+        except BlockingIOError:
+            return
+        self._ring()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self._handle is not None:
+            self._handle.cancel()

@@ -1,0 +1,517 @@
+"""Drives one machine: datagrams, timers and broadcasts in; sends, deliveries and records out; durable before visible.
+
+One call of the machine is one step. What a step makes durable is staged in the write-ahead log; what it makes visible
+(sends, events for the application) waits behind it. With `durability = "process"` a step that sends is written at once,
+by one call, and the rest at the end of the turn of the loop. With `"disk"` the steps of a turn are written and synced
+by a thread, and later steps wait for the next sync: group commit. A disk that refuses ends the member: nothing more is
+acknowledged.
+
+The driver knows no protocol. It is the twin of `sim/site.py`.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+from tocsin.core.errors import DecodeError, TocsinError
+from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.core.rng import Rng
+from tocsin.runtime import wal_format
+from tocsin.runtime.archive import Archive
+from tocsin.runtime.clock import Alarm, now_us
+from tocsin.runtime.errors import ProtocolFailed, StorageFailed
+from tocsin.runtime.group_config import Group
+from tocsin.runtime.packing import Numbers, Packer
+from tocsin.runtime.stream import Stream
+from tocsin.runtime.timers import Timers
+from tocsin.runtime.wal import Laid, Wal
+from tocsin.runtime.wire import MESSAGE, Wire
+
+_log = logging.getLogger("tocsin.runtime")
+
+STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
+TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
+
+
+class Delivered:
+    """Messages of one frame, on their way to the application."""
+
+    __slots__ = ("frame", "group", "log_position", "number", "origin", "payloads", "position", "time_us")
+
+    def __init__(
+        self,
+        group: GroupId,
+        origin: SiteId,
+        frame: int,
+        number: int,
+        position: int,
+        payloads: list[bytes],
+        log_position: int,
+    ) -> None:
+        self.log_position = log_position  # of the frame
+        self.group = group
+        self.origin = origin
+        self.frame = frame
+        self.number = number
+        self.position = position
+        self.payloads = payloads
+        self.time_us = time.time_ns() // 1000
+
+
+class RolledBack:
+    __slots__ = ("op",)
+
+    def __init__(self, op: wal_format.Rollback) -> None:
+        self.op = op
+
+
+Happening = Delivered | RolledBack | wal_format.ViewInstalled | wal_format.Missed
+
+
+class _Sending:
+    __slots__ = ("message", "targets")
+
+    def __init__(self, targets: list[SiteId], message: Message) -> None:
+        self.targets = targets
+        self.message = message
+
+
+class Listener(Protocol):
+    """Who takes what the driver makes visible."""
+
+    def on_happening(self, happening: Happening) -> None: ...
+
+    def on_broadcast(self, group: GroupId, frame: int, numbers: Numbers) -> None: ...
+
+    def on_visible_end(self) -> None: ...
+
+    def on_failed(self, error: TocsinError) -> None: ...
+
+
+class Driver(Outbox):
+    """One machine, live."""
+
+    def __init__(
+        self,
+        group: Group,
+        site: int,
+        loop: asyncio.AbstractEventLoop,
+        wire: Wire,
+        wal: Wal,
+        archive: Archive | None,
+        listener: Listener,
+    ) -> None:
+        self.stat_steps = 0
+        self.stat_commits = 0
+        self.stat_decode_drops = 0
+        self.wal = wal
+        self.wire = wire
+        self.view: wal_format.ViewInstalled | None = wal.view
+        self.packers = [Packer() for _ in group.groups]
+        self.failed: TocsinError | None = None
+        self._group = group
+        self._site = site
+        self._loop = loop
+        self._archive = archive
+        self._listener = listener
+        self._codec = group.protocol.codec()
+        self._record_codec = group.protocol.record_codec()
+        self._waits_for_disk = group.journal.durability == "disk"
+        self._notes_receptions = group.journal.receives
+        self._streams = [Stream(index, wal.log) for index in range(len(group.groups))]
+        self._next_number = wal.next_number  # of this member's next message, over all groups
+        self._visible: list[_Sending | Happening] = []  # waits for what is staged
+        self._sends = 0  # of the entries of _visible
+        self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
+        self._archiver = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
+        self._archiving = False
+        self._trimmed: dict[int, int] = {}  # by group, as the protocol said
+        self._alarm = Alarm(loop, self._on_alarm)
+        self._timers = Timers(self._alarm)
+        self._closed = False
+        self._held = False
+        self._syncing: asyncio.Task[None] | None = None
+        self._sync_next: asyncio.Task[None] | None = None
+        self.needed: Callable[[GroupId], int] | None = None  # frames that the application has still to read
+        setup = Setup(
+            site,
+            len(group.sites),
+            list(group.founders),
+            [list(members) for members in group.groups],
+            group.options,
+            Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
+            wal.log,
+            None,
+        )
+        self.machine = group.protocol.make(setup, self)
+
+    # Life
+
+    def start(self) -> None:
+        """Start the machine with its records; the first batch notes the start."""
+        records: list[Record] = []
+        for data in self.wal.read_records():
+            record = self._record_codec.decode(data)
+            assert isinstance(record, Record)
+            records.append(record)
+        self.wal.stage(wal_format.Start(self.wal.life + 1))
+        self._run(lambda now: self.machine.on_start(now, records))
+        self.on_turn_end()
+        self.wire.start(self)
+
+    async def stop(self) -> None:
+        """Stop driving; what is staged is written, and the end is noted as orderly."""
+        if self._closed:
+            return
+        self._closed = True
+        self._timers.clear()
+        self._alarm.close()
+        self.wire.close()
+        if self._flying is not None:
+            await asyncio.wait([self._flying])
+        if self.failed is None:
+            await self._stop_storage()
+        self._thread.shutdown()
+        await self._loop.run_in_executor(None, self._archiver.shutdown)
+        self.wal.close()
+
+    async def _stop_storage(self) -> None:
+        self.wal.stage(wal_format.Stop())
+        self._visible = [item for item in self._visible if not isinstance(item, _Sending)]
+        try:
+            await self._loop.run_in_executor(self._thread, self._write_last)
+        except (StorageFailed, OSError) as error:
+            self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
+            return
+        self._release(self._visible)
+        if self._archive is not None:
+            for segment in [*self.wal.closed(), self.wal.segment]:
+                if segment >= self._archive.archived:
+                    await self._loop.run_in_executor(self._archiver, self._archive.add, segment)
+
+    def _write_last(self) -> None:
+        laid = self.wal.layout()
+        self.wal.write(laid)
+        self.wal.sync()
+        self.wal.apply(laid)
+
+    def fail(self, error: TocsinError) -> None:
+        """Crash-stop: nothing becomes visible any more."""
+        if self.failed is None:
+            self.failed = error
+            self._visible = []
+            self._timers.clear()
+            self.wal.drop_staged()
+            self.wire.pause()
+            self._listener.on_failed(error)
+
+    def hold(self) -> None:
+        """Stand still, as a stopped process would: the application is too slow and asked for that."""
+        if not self._held:
+            self._held = True
+            self.wire.pause()
+
+    def go_on(self) -> None:
+        if self._held:
+            self._held = False
+            if self.failed is None and not self._closed:
+                self.wire.resume()
+                self._loop.call_soon(self._on_alarm)
+
+    # Steps
+
+    def _run(self, step: Callable[[Micros], None]) -> None:
+        """One step of the machine."""
+        if self.failed is not None:
+            return
+        self.stat_steps += 1
+        try:
+            step(now_us())
+        except Exception as error:
+            _log.exception("the machine failed in a step; the member stops")
+            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+            return
+        self._end_step()
+
+    def _end_step(self) -> None:
+        if self._waits_for_disk:
+            return
+        if self._sends and self.wal.staged():
+            self._commit_now()
+        elif self._sends:
+            self._release_now()
+        elif self.wal.staged() > STAGED_OPS_MAX:
+            self._commit_now()
+
+    def on_content(self, source: int, body: memoryview) -> None:
+        """A frame of a peer that holds a message of the protocol."""
+        if self.failed is not None:
+            return
+        try:
+            message = self._codec.decode(body)
+        except DecodeError:
+            self.stat_decode_drops += 1
+            return
+        self.stat_steps += 1
+        if self._notes_receptions and message.kind == "data":
+            for origin, seqno in message.carries():
+                self.wal.stage(wal_format.Receive(origin, seqno))
+        try:
+            self.machine.on_message(now_us(), source, message)
+        except Exception as error:
+            _log.exception("the machine failed on a message; the member stops")
+            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+            return
+        self._end_step()
+
+    def on_turn_end(self) -> None:
+        """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
+        if self.failed is not None or self._closed:
+            return
+        self._take_broadcasts()
+        if self._waits_for_disk:
+            self._maybe_fly()
+        elif self.wal.staged():
+            self._commit_now()
+        elif self._visible:
+            self._release_now()
+        self._timers.arm()
+        self._maybe_archive()
+
+    def _on_alarm(self) -> None:
+        self._timers.on_alarm()
+        if self._held:
+            return
+        for _ in range(TIMERS_PER_TURN_MAX):
+            due = self._timers.next_due(now_us())
+            if due is None or self.failed is not None:
+                break
+            timer, key = due
+            self._run(lambda now, timer=timer, key=key: self.machine.on_timer(now, timer, key))  # type: ignore[misc]
+        self.on_turn_end()
+
+    def _take_broadcasts(self) -> None:
+        """Hand frames to the machine while it has room."""
+        for group, packer in enumerate(self.packers):
+            while len(packer) and self.failed is None and self.machine.room() > 0:
+                frame, numbers = packer.take(self._next_number)
+                self._next_number = max(self._next_number, numbers.number + max(numbers.count, 1))
+                at = self.wal.staged()
+                self._run_broadcast(group, frame, numbers, at)
+
+    def _run_broadcast(self, group: GroupId, frame: bytes, numbers: Numbers, at: int) -> None:
+        self.stat_steps += 1
+        try:
+            seqno = self.machine.broadcast(now_us(), group, frame)
+        except Exception as error:
+            _log.exception("the machine failed in a broadcast; the member stops")
+            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+            return
+        self.wal.insert(at, wal_format.Broadcast(group, seqno, numbers.number, numbers.count))
+        self._listener.on_broadcast(group, seqno, numbers)
+        self._end_step()
+
+    def leave(self) -> None:
+        self._run(self.machine.leave)
+        self.on_turn_end()
+
+    # Durable before visible
+
+    def _commit_now(self) -> None:
+        """Write what is staged, and make visible what waits for it."""
+        try:
+            laid = self.wal.layout()
+            self.wal.write(laid)
+        except StorageFailed as error:
+            self.fail(error)
+            return
+        self._applied(laid)
+        self._release_now()
+
+    def _applied(self, laid: Laid) -> None:
+        self.wal.apply(laid)
+        self.stat_commits += 1
+        for stream in self._streams:
+            stream.on_applied(self.wal.staged_of(stream.group))
+
+    def _maybe_fly(self) -> bool:
+        """Send what is staged to the disk, if nothing is under way."""
+        if self._flying is not None:
+            return False
+        if not self.wal.staged():
+            self._release_now()
+            return False
+        try:
+            laid = self.wal.layout()
+        except StorageFailed as error:
+            self.fail(error)
+            return False
+        visible = self._visible
+        self._visible = []
+        self._sends = 0
+        self._flying = asyncio.ensure_future(self._fly(laid, visible))
+        return True
+
+    async def _fly(self, laid: Laid, visible: list[_Sending | Happening]) -> None:
+        try:
+            await self._loop.run_in_executor(self._thread, self._write_and_sync, laid)
+        except StorageFailed as error:
+            self._flying = None
+            self.fail(error)
+            return
+        self._flying = None
+        if self.failed is not None:
+            return
+        self._applied(laid)
+        if self._closed:
+            visible = [item for item in visible if not isinstance(item, _Sending)]
+        self._release(visible)
+        self.on_turn_end()
+
+    def _write_and_sync(self, laid: Laid) -> None:
+        self.wal.write(laid)
+        self.wal.sync()
+
+    async def sync(self) -> None:
+        """Wait until everything visible now is safe from a power loss; many waiters share a sync."""
+        if self._waits_for_disk:
+            return
+        if self._sync_next is None:
+            self._sync_next = asyncio.ensure_future(self._sync_after(self._syncing))
+        await asyncio.shield(self._sync_next)
+
+    async def _sync_after(self, running: "asyncio.Task[None] | None") -> None:
+        if running is not None:
+            await asyncio.wait([running])
+        self._syncing = self._sync_next
+        self._sync_next = None
+        try:
+            await self._loop.run_in_executor(self._thread, self.wal.sync)
+        except StorageFailed as error:
+            self.fail(error)
+            raise
+
+    def _release_now(self) -> None:
+        visible = self._visible
+        self._visible = []
+        self._sends = 0
+        self._release(visible)
+
+    def _release(self, visible: list[_Sending | Happening]) -> None:
+        """Send and tell, in order; one frame for the same message to several sites."""
+        heard = False
+        index = 0
+        while index < len(visible):
+            item = visible[index]
+            index += 1
+            if not isinstance(item, _Sending):
+                self._listener.on_happening(item)
+                heard = True
+                continue
+            targets = item.targets
+            while index < len(visible):
+                following = visible[index]
+                if not isinstance(following, _Sending) or following.message is not item.message:
+                    break
+                targets = targets + following.targets
+                index += 1
+            self.wire.send(targets, MESSAGE, self._codec.encode(item.message), item.message.kind == "data")
+        if heard:
+            self._listener.on_visible_end()
+
+    # The journal behind the log
+
+    def _maybe_archive(self) -> None:
+        """Turn closed files into Arrow files, one at a time, beside the work; then let go of what nobody needs."""
+        closed = self.wal.closed()
+        if not closed or self._archiving:
+            return
+        if self._archive is None:
+            self._let_go(closed[-1] + 1)
+            return
+        todo = [segment for segment in closed if segment >= self._archive.archived]
+        if not todo:
+            self._let_go(self._archive.archived)
+            return
+        self._archiving = True
+        future = self._loop.run_in_executor(self._archiver, self._archive.add, todo[0])
+        future.add_done_callback(self._on_archived)
+
+    def _on_archived(self, future: "asyncio.Future[None]") -> None:
+        self._archiving = False
+        error = future.exception()
+        if error is not None:
+            self.fail(StorageFailed(f"{self._group.site_dir(self._site)}: the journal cannot be written: {error}"))
+        elif not self._closed:
+            self.on_turn_end()
+
+    def _let_go(self, archived: int) -> None:
+        needed: list[int] = []
+        for group, index in enumerate(self.wal.log.groups):
+            below = min(self._trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
+            needed.append(below if self.needed is None else min(below, self.needed(group)))
+        self.wal.release(needed, archived)
+
+    # Outbox
+
+    def send(self, target: SiteId, message: Message) -> None:
+        self._visible.append(_Sending([target], message))
+        self._sends += 1
+
+    def multicast(self, targets: list[SiteId], message: Message) -> None:
+        if targets:
+            self._visible.append(_Sending(list(targets), message))
+            self._sends += 1
+
+    def set_timer(self, timer: str, key: int, deadline: Micros) -> None:
+        self._timers.set(timer, key, deadline)
+
+    def cancel_timer(self, timer: str, key: int) -> None:
+        self._timers.cancel(timer, key)
+
+    def deliver(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
+        stream = self._stream(group)
+        at = stream.end
+        op, messages = stream.deliver(origin, seqno, payload)
+        self.wal.stage(op, payload)
+        self._visible.append(Delivered(group, origin, seqno, op.number, op.position, messages, at))
+
+    def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
+        op = self._stream(group).rollback(origin, seqno)
+        self.wal.stage(op)
+        self._visible.append(RolledBack(op))
+
+    def missed(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
+        op = wal_format.Missed(group, origin, first, count)
+        if origin < 0:
+            self._stream(group).skip(first + count)
+        self.wal.stage(op)
+        self._visible.append(op)
+
+    def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
+        op = wal_format.ViewInstalled(view, tuple(members), primary)
+        self.wal.stage(op)
+        self._visible.append(op)
+
+    def persist(self, record: Record) -> None:
+        data = self._record_codec.encode(record)
+        self.wal.stage(wal_format.Persist(len(data)), data)
+
+    def checkpoint(self, records: list[Record]) -> None:
+        self.wal.stage_checkpoint([self._record_codec.encode(record) for record in records])
+
+    def trim(self, group: GroupId, position: int) -> None:
+        self._trimmed[group] = max(position, self._trimmed.get(group, 0))
+        index = self.wal.log.group(group)
+        index.trimmed = max(index.trimmed, min(position, index.end))
+
+    def _stream(self, group: GroupId) -> Stream:
+        while len(self._streams) <= group:
+            self._streams.append(Stream(len(self._streams), self.wal.log))
+        return self._streams[group]

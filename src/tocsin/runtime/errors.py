@@ -1,0 +1,39 @@
+"""What can go wrong for an application in a live group, each with a name of its own."""
+
+from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+
+
+class NotPrimary(TocsinError):  # noqa: N818  (named for what happened)
+    """This member is cut off from the majority: nothing can be ordered here until it is healed."""
+
+
+class TooLarge(InputError):  # noqa: N818  (named for what happened)
+    """A message above the limit; nothing of it was sent."""
+
+
+class Closed(TocsinError):  # noqa: N818  (named for what happened)
+    """The member has left or was closed; join again to go on."""
+
+
+class Unknown(TocsinError):  # noqa: N818  (named for what happened)
+    """The member stopped before it learned what became of the message: it may be delivered, or never."""
+
+
+class KeyMismatch(EnvironmentMissing):
+    """Members answer, and none of what they send opens under our key."""
+
+
+class PortTaken(EnvironmentMissing):
+    """Another process has this member's address."""
+
+
+class AlreadyRunning(EnvironmentMissing):
+    """Another process uses this member's data folder."""
+
+
+class StorageFailed(TocsinError):  # noqa: N818  (named for what happened)
+    """The disk refused: the member has stopped, and everything that it acknowledged is kept."""
+
+
+class ProtocolFailed(TocsinError):  # noqa: N818  (named for what happened)
+    """A fault in the protocol's own code: the member has stopped before anything of that step became visible."""

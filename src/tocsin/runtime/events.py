@@ -1,0 +1,63 @@
+"""What a member hears, in one order: deliveries, views, rollbacks, and what it will never get."""
+
+import msgspec
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """One message."""
+
+    group: str
+    origin: str
+    seqno: int  # the origin's number for it; never reused
+    position: int  # in the group's sequence at this member: 0, 1, 2, …
+    time_us: int  # this member's wall clock
+    payload: bytes
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Messages of one origin that arrived together, for volume: message `i` has number `seqno + i` and position
+    `position + i`."""
+
+    group: str
+    origin: str
+    seqno: int
+    position: int
+    time_us: int
+    payloads: list[bytes]
+
+    def deliveries(self) -> list[Delivery]:
+        return [
+            Delivery(self.group, self.origin, self.seqno + index, self.position + index, self.time_us, payload)
+            for index, payload in enumerate(self.payloads)
+        ]
+
+
+class View(msgspec.Struct, frozen=True):
+    """Who is in the group from here on."""
+
+    view: int
+    members: tuple[str, ...]
+    primary: bool
+
+
+class Rollback(msgspec.Struct, frozen=True):
+    """The newest delivery of the group is taken back: only optimistic protocols do that."""
+
+    group: str
+    origin: str
+    seqno: int
+    position: int
+
+
+class Missed(msgspec.Struct, frozen=True):
+    """These will never be delivered here: `count` frames (packets of messages) of `origin`, or, where `origin` is None,
+    of the group's sequence, from `first` on. A member that joined late, or was away too long, hears this."""
+
+    group: str
+    origin: str | None
+    first: int
+    count: int
+
+
+Event = Delivery | View | Rollback | Missed
+BatchEvent = Batch | View | Rollback | Missed

@@ -1,0 +1,331 @@
+"""The write-ahead log: what a step of the machine makes durable is written as one, and after a crash is there as one.
+
+The driver stages operations, and commits them: `layout` decides where the batch goes, `write` writes it (and may run in
+a thread), `apply` makes it part of the state that is read back. `Wal` knows the format and the files; when to commit,
+and whether to wait for the disk, is the driver's business.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from tocsin.core.errors import InputError
+from tocsin.runtime.errors import StorageFailed
+from tocsin.runtime.frame_log import FrameLog
+from tocsin.runtime.wal_format import (
+    Broadcast,
+    Checkpoint,
+    Deliver,
+    GroupState,
+    MappedFile,
+    Missed,
+    Op,
+    Persist,
+    Rollback,
+    Snapshot,
+    Start,
+    Stop,
+    ViewInstalled,
+    content_sizes,
+    encode_batch,
+    read_batches,
+    segment_path,
+    segments_in,
+)
+
+RECORDS_FACTOR = (
+    4  # a file is closed only when it is this much larger than the live records, which the next one repeats
+)
+
+
+class Laid:
+    """A batch that has its place in a file."""
+
+    def __init__(self, segment: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes]) -> None:
+        self.segment = segment
+        self.offset = offset
+        self.ops = ops
+        self.head = head
+        self.contents = contents
+        self.contents_at = offset + len(head)
+        self.length = len(head) + sum(map(len, contents))
+
+
+class Wal:
+    """One member's log, opened by its only writer."""
+
+    def __init__(self, folder: Path, groups: int, segment_bytes: int) -> None:
+        self.log = FrameLog(groups)
+        self.life = -1  # of the last start found
+        self.clean = True  # whether the last life ended in order
+        self.next_number = 0  # of this member's next message
+        self.view: ViewInstalled | None = None
+        self.cut_bytes = 0  # of a torn tail, found at the start
+        self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
+        self.segment = -1  # the file being written; -1 before the first
+        self._folder = folder
+        self._segment_bytes = segment_bytes
+        self._offset = 0  # where the next batch goes
+        self._full = False  # whether the present file takes no more
+        self._ops: list[Op] = []
+        self._contents: list[bytes] = []
+        self._ends: dict[int, list[int]] = {}  # closed file -> per group the frame position after its last
+        self._begins: dict[int, list[int]] = {}  # file -> per group the oldest frame that its first messages need
+        self._dirty: set[int] = set()  # files with writes that were not synced
+        folder.mkdir(parents=True, exist_ok=True)
+        self._recover()
+
+    # Recovery
+
+    def _recover(self) -> None:
+        segments = segments_in(self._folder)
+        for place, segment in enumerate(segments):
+            end, size = self._replay(segment)
+            if end < size or end == 0:
+                self.cut_bytes += size - end
+                self._cut(segments[place:], end)
+                break
+        self.segment = max(self.log.files, default=-1)
+        if self.segment >= 0:
+            self._ends.pop(self.segment, None)
+
+    def _replay(self, segment: int) -> tuple[int, int]:
+        """Take over a file's batches; where the good ones end, and the file's size."""
+        path = segment_path(self._folder, segment)
+        mapped = MappedFile(path)
+        end = 0
+        size = len(mapped.view)
+        try:
+            for batch in read_batches(mapped.view, segment):
+                if end == 0:
+                    if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
+                        break
+                    self.log.files[segment] = os.open(path, os.O_RDWR)
+                    self._begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
+                self._apply_ops(batch.operations.ops, segment, batch.contents_at)
+                end = batch.end
+        finally:
+            mapped.close()
+        self._offset = end
+        self._ends[segment] = [index.end for index in self.log.groups]
+        return end, size
+
+    def _cut(self, segments: list[int], end: int) -> None:
+        """Cut the first file at `end` and drop the rest: what is behind a torn batch never became visible."""
+        for segment in segments[1:] if end > 0 else segments:
+            os.unlink(segment_path(self._folder, segment))
+        if end > 0:
+            os.ftruncate(self.log.files[segments[0]], end)
+            os.fsync(self.log.files[segments[0]])
+        self._sync_folder()
+
+    # Staging and committing
+
+    def stage(self, op: Op, content: bytes | None = None) -> None:
+        self._ops.append(op)
+        if content is not None:
+            self._contents.append(content)
+
+    def stage_checkpoint(self, records: list[bytes]) -> None:
+        self._ops.append(Checkpoint(tuple(map(len, records))))
+        self._contents.extend(records)
+
+    def staged(self) -> int:
+        return len(self._ops)
+
+    def staged_of(self, group: int) -> list[tuple[Op, bytes]]:
+        """The staged operations on a group's frames, with the frames delivered."""
+        found: list[tuple[Op, bytes]] = []
+        at = 0
+        for op in self._ops:
+            if isinstance(op, (Deliver, Rollback, Missed)) and op.group == group:
+                found.append((op, self._contents[at] if isinstance(op, Deliver) else b""))
+            at += len(content_sizes(op))
+        return found
+
+    def insert(self, at: int, op: Op) -> None:
+        """Put an operation without content before some that are staged."""
+        self._ops.insert(at, op)
+
+    def drop_staged(self) -> None:
+        self._ops = []
+        self._contents = []
+
+    def layout(self) -> Laid:
+        """Give the staged operations their place. Everything laid out before must have been applied."""
+        if self.segment < 0 or self._is_full():
+            self._open_next()
+        segment = self.segment
+        head, _ = encode_batch(segment, time.time_ns() // 1000, self._ops, self._contents)
+        laid = Laid(segment, self._offset, self._ops, head, self._contents)
+        self._offset += laid.length
+        self._ops = []
+        self._contents = []
+        return laid
+
+    def _is_full(self) -> bool:
+        live = sum(size for _, _, size in self.records)
+        return self._full or self._offset >= max(self._segment_bytes, RECORDS_FACTOR * live)
+
+    def _open_next(self) -> None:
+        """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
+        records = [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
+        groups = tuple(index.state() for index in self.log.groups)
+        if self.segment >= 0:
+            self._ends[self.segment] = [index.end for index in self.log.groups]
+        self.segment += 1
+        path = segment_path(self._folder, self.segment)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self.log.files[self.segment] = descriptor
+            self._sync_folder()
+        except OSError as error:
+            raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self._offset = 0
+        self._full = False
+        self._begins[self.segment] = _oldest_needed(groups)
+        snapshot = Snapshot(self.life, self.next_number, self.view, groups, tuple(map(len, records)))
+        self._ops.insert(0, snapshot)
+        self._contents[:0] = records
+
+    def write(self, laid: Laid) -> None:
+        """Write a batch; safe to run in a thread."""
+        buffers: list[bytes | memoryview] = [laid.head, *laid.contents]
+        if len(buffers) > 512:
+            buffers = [b"".join(buffers)]
+        offset = laid.offset
+        left = laid.length
+        try:
+            while left > 0:
+                written = os.pwritev(self.log.files[laid.segment], buffers, offset)
+                left -= written
+                offset += written
+                if left > 0:
+                    buffers = [memoryview(b"".join(buffers))[written:]]
+        except OSError as error:
+            path = segment_path(self._folder, laid.segment)
+            raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self._dirty.add(laid.segment)
+
+    def sync(self) -> None:
+        """Make everything written durable against a power loss; safe to run in a thread."""
+        dirty = list(self._dirty)
+        for segment in dirty:
+            descriptor = self.log.files.get(segment)
+            if descriptor is None:
+                continue  # removed meanwhile: nothing of it is needed
+            try:
+                os.fdatasync(descriptor)
+            except OSError as error:
+                path = segment_path(self._folder, segment)
+                raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
+            if segment != self.segment:
+                self._dirty.discard(segment)
+
+    def apply(self, laid: Laid) -> None:
+        """The batch is written: its operations become what is read back."""
+        self._apply_ops(laid.ops, laid.segment, laid.contents_at)
+
+    def _apply_ops(self, ops: list[Op], segment: int, offset: int) -> None:
+        for op in ops:
+            if isinstance(op, Deliver):
+                self.log.group(op.group).append(op, segment, offset)
+            elif isinstance(op, Persist):
+                self.records.append((segment, offset, op.size))
+            elif isinstance(op, Broadcast):
+                self.next_number = max(self.next_number, op.number + max(op.count, 1))
+            elif isinstance(op, ViewInstalled):
+                self.view = op
+            elif isinstance(op, Rollback):
+                self.log.group(op.group).undo(op.begins)
+            elif isinstance(op, Missed):
+                if op.origin < 0:
+                    self.log.group(op.group).skip(op.first + op.count)
+            elif isinstance(op, (Checkpoint, Snapshot)):
+                self.records = []
+                at = offset
+                for size in op.sizes:
+                    self.records.append((segment, at, size))
+                    at += size
+                if isinstance(op, Snapshot):
+                    self._apply_snapshot(op)
+            elif isinstance(op, Start):
+                self.life = op.life
+                self.clean = False
+            elif isinstance(op, Stop):
+                self.clean = True
+            for size in content_sizes(op):
+                offset += size
+
+    def _apply_snapshot(self, op: Snapshot) -> None:
+        """At the first file found, where everything stands; later ones repeat what is already known."""
+        if self.life >= 0:
+            return
+        self.life = op.life
+        self.next_number = op.next_number
+        self.view = op.view
+        self.clean = op.life < 0
+        for group, state in enumerate(op.groups):
+            self.log.group(group).restore(state)
+
+    # Reading back, and letting go
+
+    def read_records(self) -> list[bytes]:
+        return [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
+
+    def closed(self) -> list[int]:
+        """Closed files, oldest first."""
+        return sorted(self._ends)
+
+    def release(self, needed: list[int], archived: int) -> list[int]:
+        """Remove closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
+        that is not yet in the journal; what its first messages began with stays, too."""
+        gone: list[int] = []
+        begins = self._begins.get(archived, [])
+        needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
+        for segment in self.closed():
+            ends = self._ends[segment]
+            if segment >= archived or any(end > needed[group] for group, end in enumerate(ends)):
+                break
+            os.close(self.log.files.pop(segment))
+            os.unlink(segment_path(self._folder, segment))
+            del self._ends[segment]
+            del self._begins[segment]
+            self._dirty.discard(segment)
+            gone.append(segment)
+        if gone:
+            for group, index in enumerate(self.log.groups):
+                index.forget(min(needed[group], index.end))
+        return gone
+
+    def size_bytes(self) -> int:
+        return self._offset + sum(os.fstat(self.log.files[segment]).st_size for segment in self._ends)
+
+    def close_file(self) -> None:
+        """Begin a new file with the next batch: the present one goes to the journal whole."""
+        self._full = True
+
+    def close(self) -> None:
+        for descriptor in self.log.files.values():
+            os.close(descriptor)
+        self.log.files.clear()
+
+    def _sync_folder(self) -> None:
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:
+    """Per group, the frame position from which on a reader that starts here can put every message together."""
+    return [min((position for _, position in state.unfinished), default=state.end) for state in groups]
+
+
+def require_folder(path: Path) -> None:
+    """Make a member's folder, or say why not in one line."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {(error.strerror or str(error)).lower()}") from None

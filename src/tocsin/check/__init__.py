@@ -10,6 +10,7 @@ from tocsin.check.report import (
     Verdict,
     failed_properties,
     level_holds,
+    level_properties,
     unchecked_properties,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "check",
     "failed_properties",
     "level_holds",
+    "level_properties",
     "unchecked_properties",
 ]

@@ -129,6 +129,7 @@ class Explorer:
 
     def _add(self, parent: int, step: Step | None, key: Key) -> int | None:
         """Note a state; its number if it is new."""
+        key = self._without_the_lost(key)
         known = self._found.get(key)
         index = len(self._keys) if known is None else known
         if parent >= 0:
@@ -142,6 +143,16 @@ class Explorer:
         self._steps.append(step)
         self._queue.append(index)
         return index
+
+    def _without_the_lost(self, key: Key) -> Key:
+        """The state without what is in flight to sites that are down for good: it changes nothing any more."""
+        states = key[0]
+        if self._limits.recoveries is None or all(self._locals.states[state].up for state in states):
+            return key
+        if self._may_recover(states):
+            return key
+        kept = tuple([f for f in key[1] if self._locals.states[states[self._flights[f][2]]].up])
+        return (states, kept, *key[2:]) if len(kept) < len(key[1]) else key
 
     def _expand(self, index: int) -> tuple[bool, Violation | None]:
         """Everything that can happen next. Whether this state is an end, and a violation if one was found."""

@@ -23,7 +23,7 @@ class Kernel:
     def __init__(self) -> None:
         self.now: Micros = 0
         self.fired = 0  # events so far
-        self.stopped = False  # set by an event to end the run
+        self.interrupted = False  # set by an event to end the present slice
         self._heap: list[tuple[Micros, int, Event]] = []
         self._counter = 0  # next tie-breaker; never reused
 
@@ -37,7 +37,8 @@ class Kernel:
         """Fire events up to `until` (included), at most `events_max` of them; whether more are left to fire."""
         heap = self._heap
         budget = events_max
-        while heap and budget > 0 and not self.stopped:
+        self.interrupted = False
+        while heap and budget > 0 and not self.interrupted:
             if heap[0][0] > until:
                 break
             at, _, event = heapq.heappop(heap)
@@ -45,7 +46,7 @@ class Kernel:
             budget -= 1
             event.fire(at)
         self.fired += events_max - budget
-        return bool(heap) and not self.stopped and heap[0][0] <= until
+        return bool(heap) and heap[0][0] <= until
 
     def pending(self) -> int:
         """How many events are scheduled (cancelled timers among them)."""

@@ -30,6 +30,7 @@ class _FaultHappens(Event):
     def fire(self, now: Micros) -> None:
         self.simulation.apply(now, self.fault)
         self.simulation.faults_left -= 1
+        self.simulation.kernel.interrupted = self.simulation.faults_left == 0
 
 
 class _Detected(Event):

@@ -176,7 +176,8 @@ class _Draw:
     def _restart_all(self) -> None:
         begin, _ = self._when()
         up = [name for name in self.names if name not in self.down_for_good]
-        self.faults.append({"at_us": begin, "restart": up})
+        if up:
+            self.faults.append({"at_us": begin, "restart": up})
 
     def _partition(self) -> None:
         begin, end = self._when()

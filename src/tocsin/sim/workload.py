@@ -48,6 +48,8 @@ class Workload(OwnDeliveries):
             host = self._world.sites[site]
             if host.machine is not None:
                 self.remaining -= 1
+                if self.remaining == 0:
+                    self._kernel.interrupted = True  # from here on the run may end at any event
                 group = self.groups[rng.below(len(self.groups))] if len(self.groups) > 1 else self.groups[0]
                 host.broadcast(now, group, self._payload(rng))
         if self.outstanding == 0:

@@ -30,8 +30,8 @@ MUTANTS = {
         "",
     ),
     "sends again only once": (
-        "send(target, outstanding.data)\n        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)",
-        "send(target, outstanding.data)",
+        "set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)",
+        "cancel_timer(RESEND, outstanding.data.seqno)",
     ),
     "one acknowledgement is enough": ("        if not outstanding.waiting:\n", "        if True:\n"),
     "forgets the number after a crash": ("            self._next_seqno = record.seqno + 1\n", ""),

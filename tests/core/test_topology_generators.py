@@ -37,8 +37,7 @@ MAKERS: dict[str, Callable[[int], Topology]] = {
 def test_generated_topologies_are_connected_simple_and_repeatable(name: str, seed: int) -> None:
     topology = MAKERS[name](seed)
     pairs = [
-        frozenset((topology.link_first[link], topology.link_second[link]))
-        for link in range(topology.link_count())
+        frozenset((topology.link_first[link], topology.link_second[link])) for link in range(topology.link_count())
     ]
     assert topology.is_connected()
     assert len(set(pairs)) == len(pairs)
@@ -50,9 +49,7 @@ def degrees(topology: Topology) -> list[int]:
     return [topology.degree(node) for node in range(topology.node_count())]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "degree"), [(100, 2), (100, 3), (100, 20), (9, 4), (8, 5), (7, 6), (6, 3), (4, 3)]
-)
+@pytest.mark.parametrize(("nodes", "degree"), [(100, 2), (100, 3), (100, 20), (9, 4), (8, 5), (7, 6), (6, 3), (4, 3)])
 def test_random_regular_gives_every_node_its_neighbours(nodes: int, degree: int) -> None:
     for seed in range(20):
         assert degrees(random_regular(nodes, degree, Rng(seed))) == [degree] * nodes

@@ -70,7 +70,9 @@ class BruteRun:
         self.rows = [row for log in self.logs.values() for row in log]
         self.messages = sorted({message(row) for row in self.rows if row.event in ("broadcast", "deliver", "rollback")})
         self.used_groups = sorted({group for group, _, _ in self.messages})
+        self.broadcasts = [row for row in self.rows if row.event == "broadcast"]
         self.sequences = {site: self.sequence(site) for site in self.logs}
+        self.orders = {site: [message(row) for row in self.sequences[site]] for site in self.logs}
         self.total = sum(len(sequence) for sequence in self.sequences.values())
         self.has_broadcasts = any(row.event == "broadcast" for row in self.rows)
         self.has_deliveries = any(row.event == "deliver" for row in self.rows)
@@ -112,14 +114,14 @@ class BruteRun:
         return found
 
     def order_at(self, site: str) -> list[Message]:
-        return [message(row) for row in self.sequences[site]]
+        return self.orders[site]
 
     def up(self, site: str) -> bool:
         lives = [row.event for row in self.logs.get(site, []) if row.event in ("crash", "recover")]
         return not lives or lives[-1] != "crash"
 
     def broadcast_row(self, of: Message) -> Row | None:
-        return next((row for row in self.rows if row.event == "broadcast" and message(row) == of), None)
+        return next((row for row in self.broadcasts if message(row) == of), None)
 
     def listed(self, group: str) -> set[str]:
         if group in self.groups:

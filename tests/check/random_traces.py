@@ -175,15 +175,19 @@ def scattered_trace(seed: int) -> RandomTrace:
     rng = Random(seed)
     sites = ["a", "b", "c", "d", "e", "f", "g", "h"][: rng.randint(3, 8)]
     groups = ["g", "h", "k", "l"][: rng.randint(1, 4)]
-    messages = [(rng.choice(groups), rng.choice(sites), number) for number in range(rng.randint(2, 8))]
+    relayed = rng.random() < 0.3  # each broadcast follows the one before it; only the last site is in disorder
+    origins = sites[:-1] if relayed else [rng.choice(sites) for _ in range(rng.randint(2, 8))]
+    messages = [(rng.choice(groups), origin, number) for number, origin in enumerate(origins)]
     few = rng.choice([2, 2, 2, 3, 5])
     disorder = rng.choice([0.0, 0.3, 1.0, 3.0])
-    orderly = rng.choice([set(), set(sites[:-1])])  # what the last site gets wrong shows over long ways
     rows: list[Row] = []
     for site in sites:
         events = [(BROADCAST, number) for number, message in enumerate(messages) if message[1] == site]
-        events += [(DELIVER, number) for number in rng.sample(range(len(messages)), min(few, len(messages)))]
-        spread = 0.0 if site in orderly else disorder * len(messages)
+        if relayed and site != sites[-1]:
+            events += [(DELIVER, number - 1) for _, number in events if number > 0]
+        else:
+            events += [(DELIVER, number) for number in rng.sample(range(len(messages)), min(few, len(messages)))]
+        spread = 0.0 if relayed and site != sites[-1] else disorder * len(messages)
         places = {event: event[1] + (event[0] == DELIVER) * spread * rng.random() for event in events}
         events.sort(key=places.__getitem__)
         for order, (event, number) in enumerate(events):

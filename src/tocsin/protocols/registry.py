@@ -2,11 +2,20 @@
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
-from tocsin.protocols import coordinator_tree
-from tocsin.protocols.baselines import ack_all
+from tocsin.protocols import coordinator_tree, counter_token, tree_ack
+from tocsin.protocols.baselines import ack_all, lamport, push_gossip, sequencer, two_phase
 from tocsin.protocols.protocol import Protocol
 
-_ALL = (ack_all.PROTOCOL, coordinator_tree.PROTOCOL)
+_ALL = (
+    ack_all.PROTOCOL,
+    coordinator_tree.PROTOCOL,
+    counter_token.PROTOCOL,
+    tree_ack.PROTOCOL,
+    lamport.PROTOCOL,
+    push_gossip.PROTOCOL,
+    sequencer.PROTOCOL,
+    two_phase.PROTOCOL,
+)
 
 REGISTRY: dict[str, Protocol] = {protocol.name: protocol for protocol in _ALL}
 

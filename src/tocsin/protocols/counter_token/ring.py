@@ -1,0 +1,178 @@
+"""The system state as one member of a view knows it: entries, who has counted, and what can be committed.
+
+An entry's place orders it: ((cycle * n) + rank) * RUNS_MAX + run, the rank being the sender's position in the
+token-passing-list, or its position counted from a head that moves on with each cycle (`rotating`).
+
+Why every member knows every entry in time: an entry stays in the token until its sender's next turn, so it is there at
+one turn of everybody else; and nobody's turn is skipped. An entry that I know and that a newer token lacks was deleted,
+which its sender does only when all destinations have counted it: that is commit rule 2.
+
+Entries are committed in the order of their places, each only after all before it, whatever their groups. So any two
+sites deliver any two messages in the same order, and one number says how far a member has come.
+"""
+
+from typing import Final
+
+from tocsin.core.errors import DecodeError
+from tocsin.core.machine import SiteId
+from tocsin.core.rangeset import rangeset_from_wire
+from tocsin.protocols.counter_token.messages import StateEntry, Token
+
+RUNS_MAX: Final = 64  # entries that one turn may announce
+ENTRY_MESSAGES_MAX: Final = 1 << 16  # messages of one entry; what a peer announces is never expanded beyond it
+ENTRY_RANGES_MAX: Final = 256
+STATE_ENTRIES_MAX: Final = 1 << 16
+
+
+class Slot:
+    """An entry of the system state, here."""
+
+    def __init__(self, place: int, cycle: int, sender: SiteId, group: int, ranges: tuple[int, ...]) -> None:
+        self.place = place
+        self.cycle = cycle
+        self.sender = sender
+        self.group = group
+        self.ranges = ranges
+        self.numbers: list[tuple[int, int]] = []  # the same as half-open ranges, checked
+        self.count = 0  # messages
+        self.expected = 0  # destinations other than the sender
+        self.destination = False  # whether this site is one
+        self.counted = False  # persisted, and counted in the token that this site passed; true of own entries
+        self.full = False  # every destination has it
+        self.missing: set[int] = set()  # numbers that this destination lacks
+        self.kept = False  # a Turn record names it
+
+    def following(self) -> int:
+        return self.numbers[-1][1]
+
+
+class Ring:
+    """One view's circulation at one member."""
+
+    def __init__(
+        self, site: SiteId, view: int, members: list[SiteId], groups: list[list[SiteId]], rotating: bool, cycles: bool
+    ) -> None:
+        self.view = view
+        self.members = members
+        self.size = len(members)
+        self.place_of: dict[SiteId, int] = {members[place]: place for place in range(len(members))}
+        self.destinations: list[list[SiteId]] = [
+            [member for member in group if member in self.place_of] for group in groups
+        ]
+        self.slots: dict[int, Slot] = {}  # by place, in the order of announcement; not committed
+        self.committed = -1  # everything at or below this place is committed; nothing above is
+        self.turn = -1  # newest turn seen (cycle * n + position)
+        self.newest: Token | None = None  # the token of that turn
+        self._site = site
+        self._rotating = rotating
+        self._cycles = cycles or rotating
+
+    def place(self, cycle: int, position: int, run: int) -> int:
+        rank = (position - cycle) % self.size if self._rotating else position
+        return (cycle * self.size + rank) * RUNS_MAX + run
+
+    def owner(self) -> SiteId:
+        """Whose turn the newest token is."""
+        return self.members[self.turn % self.size]
+
+    def make_slot(self, cycle: int, sender: SiteId, run: int, group: int, ranges: tuple[int, ...]) -> Slot | None:
+        """A new entry, checked; None if no member could have announced it."""
+        position = self.place_of.get(sender, -1)
+        if position < 0 or run >= RUNS_MAX or group >= len(self.destinations) or not ranges:
+            return None
+        try:
+            numbers = rangeset_from_wire(ranges, ENTRY_RANGES_MAX)
+        except DecodeError:
+            return None
+        if numbers.count() > ENTRY_MESSAGES_MAX:
+            return None
+        slot = Slot(self.place(cycle, position, run), cycle, sender, group, ranges)
+        slot.numbers = numbers.ranges()
+        slot.count = numbers.count()
+        destinations = self.destinations[group]
+        slot.expected = len(destinations) - (1 if sender in destinations else 0)
+        slot.destination = self._site in destinations
+        slot.full = slot.expected == 0
+        return slot
+
+    def absorb(self, token: Token) -> list[Slot] | None:
+        """Take over a newer token; the entries that are new here. None, and no change, if it is malformed."""
+        fresh: list[Slot] = []
+        seen: list[Slot] = []
+        slots = self.slots
+        for entry in token.state:
+            sender: int = entry.sender
+            cycle: int = entry.cycle
+            position = self.place_of.get(sender, -1)
+            if position < 0:
+                return None
+            place = self.place(cycle, position, entry.run)
+            if place <= self.committed:
+                continue
+            slot = slots.get(place)
+            if slot is None:
+                slot = self.make_slot(cycle, sender, entry.run, entry.group, entry.ranges)
+                if slot is None:
+                    return None
+                fresh.append(slot)
+            seen.append(slot)
+            if entry.counter >= slot.expected:
+                slot.full = True
+        if len(seen) - len(fresh) < len(slots):  # rule 2: known, and no longer in the state
+            known = {slot.place for slot in seen}
+            for slot in slots.values():
+                if slot.place not in known:
+                    slot.full = True
+        for slot in fresh:
+            slots[slot.place] = slot
+        self.turn = token.cycle * self.size + token.position
+        self.newest = token
+        return fresh
+
+    def committable(self) -> list[Slot]:
+        """What can be committed now, in order; the caller commits all of it."""
+        return self._whole_cycles() if self._cycles else self._prefix()
+
+    def _prefix(self) -> list[Slot]:
+        ready: list[Slot] = []
+        for slot in self.slots.values():
+            if not slot.full or (slot.destination and not slot.counted):
+                break
+            ready.append(slot)
+        return ready
+
+    def _whole_cycles(self) -> list[Slot]:
+        """Cycles that are over (everybody had a turn) and full, oldest first."""
+        ready: list[Slot] = []
+        by_cycle: dict[int, list[Slot]] = {}
+        for slot in self.slots.values():
+            by_cycle.setdefault(slot.cycle, []).append(slot)
+        for cycle in sorted(by_cycle):
+            if cycle >= self.turn // self.size:
+                break
+            blocked = False
+            for slot in by_cycle[cycle]:
+                if not slot.full or (slot.destination and not slot.counted):
+                    blocked = True
+            if blocked:
+                break
+            ready.extend(sorted(by_cycle[cycle], key=_place))
+        return ready
+
+    def drop(self, slot: Slot) -> None:
+        """The slot is committed."""
+        del self.slots[slot.place]
+        self.committed = max(self.committed, slot.place)
+
+
+def _place(slot: Slot) -> int:
+    return slot.place
+
+
+def messages_in(state: tuple[StateEntry, ...]) -> int:
+    """How many messages a state speaks of, for the global flag."""
+    total = 0
+    for entry in state:
+        for length in entry.ranges[1::2]:
+            total += length
+    return total

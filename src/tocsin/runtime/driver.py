@@ -165,8 +165,8 @@ class Driver(Outbox):
         self.on_turn_end()
         self.wire.start(self)
 
-    async def stop(self) -> None:
-        """Stop driving; what is staged is written, and the end is noted as orderly."""
+    async def stop(self, left: bool) -> None:
+        """Stop driving; what is staged is written, and the end is noted."""
         if self._closed:
             return
         self._closed = True
@@ -176,13 +176,13 @@ class Driver(Outbox):
         if self._flying is not None:
             await asyncio.wait([self._flying])
         if self.failed is None:
-            await self._stop_storage()
+            await self._stop_storage(left)
         self._thread.shutdown()
         await self._loop.run_in_executor(None, self._archiver.shutdown)
         self.wal.close()
 
-    async def _stop_storage(self) -> None:
-        self.wal.stage(wal_format.Stop())
+    async def _stop_storage(self, left: bool) -> None:
+        self.wal.stage(wal_format.Stop(left))
         self._visible = [item for item in self._visible if not isinstance(item, _Sending)]
         try:
             await self._loop.run_in_executor(self._thread, self._write_last)

@@ -1,7 +1,7 @@
 """The journal: what was delivered, message by message, as Arrow files that any Arrow reader takes as they are.
 
-One row is one event of the member's life, in order: deliver, view, rollback, missed, broadcast, receive, start, stop. A
-file is made of a closed file of the write-ahead log, has its number, and never changes.
+One row is one event of the member's life, in order: deliver, view, rollback, missed, broadcast, receive, start, stop,
+leave. A file is made of a closed file of the write-ahead log, has its number, and never changes.
 """
 
 from typing import Any, Final
@@ -122,7 +122,7 @@ class RowMaker:
         elif isinstance(op, Start):
             self._add(1, time_us, event="start", frame=op.life)
         elif isinstance(op, Stop):
-            self._add(1, time_us, event="stop")
+            self._add(1, time_us, event="leave" if op.left else "stop")
         elif isinstance(op, Snapshot) and op.view is not None:
             self._view = op.view.view
 

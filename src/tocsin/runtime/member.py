@@ -24,7 +24,7 @@ from tocsin.runtime.driver import Delivered, Driver, Happening, RolledBack
 from tocsin.runtime.errors import AlreadyRunning, Closed, KeyMismatch, NotPrimary, TooLarge
 from tocsin.runtime.events import Batch, BatchEvent, Event, Missed, Rollback, View
 from tocsin.runtime.group_config import Group, read_group
-from tocsin.runtime.journal import Identity, write_identity
+from tocsin.runtime.identity import Identity, write_identity
 from tocsin.runtime.keys import read_keys
 from tocsin.runtime.packing import MESSAGE_BYTES_MAX, Numbers
 from tocsin.runtime.receipts import Receipt, Receipts
@@ -176,7 +176,7 @@ class Member:
             self._driver.leave()
             while self._error is None and self._loop.time() < deadline and self._is_member():
                 await self._wait_changed(0.05)
-        await self.close()
+        await self._close(left=True)
 
     def _is_done(self) -> bool:
         return self._receipts.outstanding == 0 and not self._queued() and self._driver.machine.quiet()
@@ -186,13 +186,16 @@ class Member:
 
     async def close(self) -> None:
         """Stop at once, as a crash would, but with everything written; a later `join` goes on from here."""
+        await self._close(left=False)
+
+    async def _close(self, left: bool) -> None:
         if self._closed:
             return
         self._closed = True
         if self._housekeeping is not None:
             self._housekeeping.cancel()
         await self._status.stop()
-        await self._driver.stop()
+        await self._driver.stop(left)
         if self._driver.failed is None:
             self._sessions.save()
         self._end(self._driver.failed)

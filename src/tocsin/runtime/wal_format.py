@@ -88,7 +88,9 @@ class Start(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False):
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False):
-    """The member was closed in order; a log that ends otherwise ended by a crash."""
+    """The member was closed; a log that ends otherwise ended by a crash."""
+
+    left: bool  # in order: it owes nobody anything and nobody owes it
 
 
 class Receive(msgspec.Struct, frozen=True, array_like=True, tag=10, gc=False):

@@ -1,0 +1,186 @@
+"""`tocsin join GROUP.toml --as NAME`: be a member: lines in, JSON lines out."""
+
+import argparse
+import asyncio
+import json
+import logging
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from tocsin.core.errors import InputError
+from tocsin.runtime.errors import NotPrimary
+from tocsin.runtime.lines import event_lines
+from tocsin.runtime.member import Member, join
+from tocsin.runtime.packing import MESSAGE_BYTES_MAX
+from tocsin.runtime.receipts import Receipt
+
+EXAMPLES = """\
+examples:
+  tocsin join orders.toml --as a                       lines of stdin are broadcast, deliveries come out as JSON lines
+  seq 1000 | tocsin join orders.toml --as b --exit-when-done
+  tocsin join orders.toml --as c --inject loss=0.05    with faults, to see what happens
+  kill -TERM …                                         leaves the group in order
+"""
+READ_BYTES = 1 << 20
+READS_AHEAD = 4  # of stdin, before the group has taken what was read
+
+
+class JsonLines(logging.Formatter):
+    """Logs that programs can read, too."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__()
+        self._site = site
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"time": self.formatTime(record), "level": record.levelname.lower(), "site": self._site}
+        line["message"] = record.getMessage()
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("group", type=Path, metavar="GROUP.toml")
+    parser.add_argument("--as", dest="site", required=True, metavar="NAME", help="which site of the group this is")
+    parser.add_argument(
+        "--binary", action="store_true", help="stdin holds messages: 4 bytes length (big-endian), then the content"
+    )
+    parser.add_argument("--to", metavar="GROUP", help="the group to broadcast to (default: the first)")
+    parser.add_argument("--exit-when-done", action="store_true", help="leave when everything sent is delivered")
+    parser.add_argument(
+        "--inject",
+        default="",
+        metavar="FAULTS",
+        help="loss=0.05,delay_us=0-2000,duplicate=0.01,reorder=0.05,cut=b+c",
+    )
+    parser.add_argument(
+        "--slow", choices=("block", "spill", "leave"), default="block", help="what to do when stdout's reader is slow"
+    )
+    parser.add_argument(
+        "--log", default="warning", choices=("debug", "info", "warning", "error"), help="what goes to stderr"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines(arguments.site))
+    logging.basicConfig(handlers=[handler], level=arguments.log.upper())
+    make: Callable[[], asyncio.AbstractEventLoop]
+    try:
+        import uvloop
+
+        make = uvloop.new_event_loop
+    except ImportError:
+        make = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=make) as runner:
+        return runner.run(_run(arguments))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    member = await join(arguments.group, arguments.site, inject=arguments.inject, slow=arguments.slow)
+    to = arguments.to
+    if to is not None:
+        member.group.group_id(to)
+    writing = asyncio.create_task(_write(member))
+    reading = asyncio.create_task(_read(member, to, arguments.binary, arguments.exit_when_done))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([writing, reading, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and not reading.exception() and not arguments.exit_when_done:
+            await asyncio.wait([writing, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        reading.cancel()
+        stopping.cancel()
+        await member.leave()
+        await asyncio.wait([writing, reading])
+    if not reading.cancelled():
+        reading.result()
+    writing.result()
+    return 0
+
+
+async def _write(member: Member) -> None:
+    """Deliveries to stdout, in order; a batch is one write."""
+    async for event in member.batches():
+        lines = event_lines(event)
+        if lines:
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+
+
+async def _read(member: Member, to: str | None, binary: bool, until_ordered: bool) -> None:
+    """Stdin to broadcasts; many lines that are there at once are broadcast together. Cut off, it waits."""
+    last: Receipt | None = None
+    async for messages in _messages(binary):
+        while True:
+            try:
+                last = await member.broadcast_many(messages, to)
+                break
+            except NotPrimary:
+                await member.ready(math.inf)
+    if until_ordered and last is not None:
+        await last.ordered()
+
+
+async def _messages(binary: bool) -> AsyncIterator[list[bytes]]:
+    queue: asyncio.Queue[bytes] = asyncio.Queue()
+    permits = threading.Semaphore(READS_AHEAD)
+    loop = asyncio.get_running_loop()
+    threading.Thread(target=_pump, args=(loop, queue, permits), daemon=True, name="stdin").start()
+    rest = b""
+    while data := await queue.get():
+        permits.release()
+        messages, rest = _split_binary(rest + data) if binary else _split_lines(rest + data)
+        if messages:
+            yield messages
+    if rest and binary:
+        raise InputError(f"stdin: expected whole messages, found {len(rest)} bytes of one that is cut off")
+    if rest:
+        yield [rest]
+
+
+def _pump(loop: asyncio.AbstractEventLoop, queue: "asyncio.Queue[bytes]", permits: threading.Semaphore) -> None:
+    """Reads stdin in a thread that nobody waits for: a terminal, a pipe and a file all work, and none can hold us
+    up."""
+    while True:
+        permits.acquire()
+        try:
+            data = os.read(sys.stdin.fileno(), READ_BYTES)
+        except OSError:
+            data = b""
+        try:
+            loop.call_soon_threadsafe(queue.put_nowait, data)
+        except RuntimeError:
+            return  # the loop is closed: the member has left
+        if not data:
+            return
+
+
+def _split_lines(data: bytes) -> tuple[list[bytes], bytes]:
+    *lines, rest = data.split(b"\n")
+    return lines, rest
+
+
+def _split_binary(data: bytes) -> tuple[list[bytes], bytes]:
+    messages: list[bytes] = []
+    at = 0
+    while at + 4 <= len(data):
+        length = int.from_bytes(data[at : at + 4], "big")
+        if length > MESSAGE_BYTES_MAX:
+            raise InputError(f"stdin: expected a length of at most {MESSAGE_BYTES_MAX}, found {length}")
+        if at + 4 + length > len(data):
+            break
+        messages.append(data[at + 4 : at + 4 + length])
+        at += 4 + length
+    return messages, data[at:]

@@ -1,0 +1,65 @@
+"""`tocsin journal DIR`: print a member's journal, or turn journals into a trace."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.errors import InputError
+from tocsin.runtime.identity import site_folders
+from tocsin.runtime.journal import journal_batches
+from tocsin.runtime.lines import delivery_line, view_line
+from tocsin.runtime.trace import write_trace
+
+EXAMPLES = """\
+examples:
+  tocsin journal data/a                        what a delivered, as `tocsin join` prints it
+  tocsin journal data --trace run.parquet      the trace of all members below data, for tocsin check and tocsin audit
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("paths", nargs="+", type=Path, metavar="DIR", help="members' data folders, or a folder of them")
+    parser.add_argument("--trace", type=Path, metavar="OUT.parquet", help="write a trace in place of printing")
+    parser.add_argument("--json", action="store_true", help="with --trace: print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.trace is not None:
+        rows = write_trace(arguments.paths, arguments.trace)
+        if arguments.json:
+            print(json.dumps({"trace": str(arguments.trace), "rows": rows}))
+        else:
+            print(f"{arguments.trace}: {rows} rows", file=sys.stderr)
+        return 0
+    folders = [folder for path in arguments.paths for folder in site_folders(path)]
+    if len(folders) != 1:
+        raise InputError(f"{arguments.paths[0]}: expected one member's folder to print, found {len(folders)}; name one")
+    for line in _lines(folders[0]):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    for batch in journal_batches(folder):
+        names = batch.schema.names
+        columns = [batch.column(name).to_pylist() for name in names]
+        for row in zip(*columns, strict=True):
+            line = _line(dict(zip(names, row, strict=True)))
+            if line is not None:
+                yield line
+
+
+def _line(row: dict[str, Any]) -> str | None:
+    if row["event"] == "deliver":
+        return delivery_line(row["position"], row["group"], row["origin"], row["seqno"], row["time_us"], row["payload"])
+    if row["event"] == "view":
+        return view_line(row["view"], tuple(row["members"]), row["primary"])
+    if row["event"] == "rollback":
+        return json.dumps({"rollback": [row["group"], row["origin"], row["seqno"]], "position": row["position"]})
+    if row["event"] == "missed":
+        return json.dumps({"missed": [row["group"], row["origin"], row["seqno"], row["count"]]})
+    return None

@@ -1,0 +1,63 @@
+"""`tocsin status GROUP.toml --as NAME`: ask a running member how it is; change its injected faults or its keys."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tocsin.runtime.group_config import read_group
+from tocsin.runtime.status import ask
+
+EXAMPLES = """\
+examples:
+  tocsin status orders.toml --as a                             a table
+  tocsin status orders.toml --as a --json                      everything, for scripts
+  tocsin status orders.toml --as a --inject loss=0.2,cut=b+c   make its network bad
+  tocsin status orders.toml --as a --inject ""                 and good again
+  tocsin status orders.toml --as a --rekey                     read the key file again
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("group", type=Path, metavar="GROUP.toml")
+    parser.add_argument("--as", dest="site", required=True, metavar="NAME", help="the member to ask (on this machine)")
+    parser.add_argument("--inject", metavar="FAULTS", help="change the injected faults; an empty text heals everything")
+    parser.add_argument("--rekey", action="store_true", help="let the member read its key file again")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    group = read_group(arguments.group)
+    folder = group.site_dir(group.site(arguments.site))
+    if arguments.inject is not None:
+        ask(folder, {"ask": "inject", "faults": arguments.inject})
+    if arguments.rekey:
+        ask(folder, {"ask": "rekey"})
+    status = ask(folder, {"ask": "status"})
+    if arguments.json:
+        print(json.dumps(status))
+    else:
+        _print_table(status)
+    return 0
+
+
+def _print_table(status: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, title=f"{status['site']} of {status['group']} ({status['protocol']})")
+    view = status["view"]
+    if view is None:
+        table.add_row("view", "none yet")
+    else:
+        kind = "primary" if view["primary"] else "not primary"
+        table.add_row("view", f"{view['view']}: {' '.join(view['members'])} ({kind})")
+    for part in ("queues", "totals", "drops", "injected", "socket", "journal", "process"):
+        shown = {name: value for name, value in status[part].items() if value not in (0, "", None, {})}
+        if shown:
+            table.add_row(part, "  ".join(f"{name} {value}" for name, value in shown.items()))
+    if status["failed"]:
+        table.add_row("failed", status["failed"])
+    Console(file=sys.stdout).print(table)

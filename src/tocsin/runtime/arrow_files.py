@@ -1,0 +1,76 @@
+"""A closed file of the write-ahead log to an Arrow file."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tocsin.runtime.journal_format import SCHEMA, RowMaker
+from tocsin.runtime.wal_format import (
+    Deliver,
+    MappedFile,
+    Snapshot,
+    content_sizes,
+    read_batches,
+    segment_path,
+    segments_in,
+)
+
+
+def feed_segment(maker: RowMaker, path: Path, segment: int) -> Iterator[Any]:
+    """Feed a file of the log to a row maker; yields record batches as they fill."""
+    mapped = MappedFile(path)
+    try:
+        for batch in read_batches(mapped.view, segment):
+            at = batch.contents_at
+            for op in batch.operations.ops:
+                size = sum(content_sizes(op))
+                content = bytes(mapped.view[at : at + size]) if isinstance(op, Deliver) else b""
+                maker.feed(batch.operations.time_us, op, content)
+                at += size
+                if maker.is_full():
+                    yield maker.take()
+    finally:
+        mapped.close()
+    if maker.count:
+        yield maker.take()
+
+
+def prime(maker: RowMaker, wal_folder: Path, segment: int) -> None:
+    """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it."""
+    path = segment_path(wal_folder, segment)
+    mapped = MappedFile(path)
+    try:
+        first = next(read_batches(mapped.view, segment), None)
+        snapshot = first.operations.ops[0] if first is not None else None
+    finally:
+        mapped.close()
+    if isinstance(snapshot, Snapshot) and any(state.unfinished for state in snapshot.groups):
+        for earlier in segments_in(wal_folder):
+            if earlier < segment:
+                for _ in feed_segment(maker, segment_path(wal_folder, earlier), earlier):
+                    maker.forget()
+
+
+class ArrowFiles:
+    """Writes one file after the other; large messages may begin in one and end in the next."""
+
+    def __init__(self, wal_folder: Path, sites: tuple[str, ...], group_names: tuple[str, ...], site: int) -> None:
+        self._wal_folder = wal_folder
+        self._maker = RowMaker(sites, group_names, site)
+        self._primed = False
+
+    def write(self, segment: int, target: Path) -> None:
+        if not self._primed:
+            prime(self._maker, self._wal_folder, segment)
+            self._primed = True
+        part = target.with_suffix(".arrow.part")
+        with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+            for batch in feed_segment(self._maker, segment_path(self._wal_folder, segment), segment):
+                writer.write_batch(batch)
+        descriptor = os.open(part, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        os.replace(part, target)

@@ -3,6 +3,75 @@
 Run a group, choose its protocol by simulating it, prove what was delivered.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import tocsin._sources  # noqa: F401  (first: decides between compiled and interpreted modules)
 
+if TYPE_CHECKING:
+    from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+    from tocsin.runtime.errors import (
+        AlreadyRunning,
+        Closed,
+        KeyMismatch,
+        NotPrimary,
+        PortTaken,
+        ProtocolFailed,
+        StorageFailed,
+        TooLarge,
+        Unknown,
+    )
+    from tocsin.runtime.events import Batch, Delivery, Missed, Rollback, View
+    from tocsin.runtime.member import Member, join
+    from tocsin.runtime.receipts import Receipt
+
 __version__ = "0.1.0"
+
+_HOMES = {  # imported when first asked for: `import tocsin` stays light
+    "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),
+    "tocsin.runtime.errors": (
+        "AlreadyRunning",
+        "Closed",
+        "KeyMismatch",
+        "NotPrimary",
+        "PortTaken",
+        "ProtocolFailed",
+        "StorageFailed",
+        "TooLarge",
+        "Unknown",
+    ),
+    "tocsin.runtime.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
+    "tocsin.runtime.member": ("Member", "join"),
+    "tocsin.runtime.receipts": ("Receipt",),
+}
+_WHERE = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AlreadyRunning",
+    "Batch",
+    "Closed",
+    "Delivery",
+    "EnvironmentMissing",
+    "InputError",
+    "KeyMismatch",
+    "Member",
+    "Missed",
+    "NotPrimary",
+    "PortTaken",
+    "ProtocolFailed",
+    "Receipt",
+    "Rollback",
+    "StorageFailed",
+    "TocsinError",
+    "TooLarge",
+    "Unknown",
+    "View",
+    "join",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _WHERE.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tocsin' has no attribute '{name}'")
+    return getattr(importlib.import_module(home), name)

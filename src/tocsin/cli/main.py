@@ -12,6 +12,11 @@ import sys
 from tocsin.core.errors import TocsinError
 
 VERBS = {
+    "join": "be a member of a live group: lines in, deliveries out",
+    "status": "ask a running member how it is; change its injected faults or keys",
+    "journal": "print a member's journal, or turn journals into a trace",
+    "keygen": "make or change the key of a group",
+    "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
     "simulate": "run a scenario in the simulator and print what happened",
     "check": "check the properties of a trace, in plain Python",
     "explore": "visit every order of events of a small scenario",
@@ -24,6 +29,8 @@ VERBS = {
 
 EXAMPLES = """\
 examples:
+  tocsin keygen orders.key                          a key for the group of examples/orders.toml
+  tocsin join orders.toml --as a                    be a member: lines in, deliveries out
   tocsin simulate examples/showcase.toml            five sites, loss, a crash, a partition
   tocsin simulate examples/showcase.toml --trace t  … and keep the trace
   tocsin check t                                    which guarantees held in it, and why not

@@ -1,0 +1,45 @@
+"""`tocsin doctor GROUP.toml --as NAME`: what would stop this member, and the cure."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from tocsin.runtime.doctor import Finding, examine
+from tocsin.runtime.group_config import read_group
+
+EXAMPLES = """\
+examples:
+  tocsin doctor orders.toml --as a      on the machine of a; members that run answer probes
+exit code: 0 nothing wrong was found, 1 something would not work
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("group", type=Path, metavar="GROUP.toml")
+    parser.add_argument("--as", dest="site", required=True, metavar="NAME", help="the site that lives on this machine")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    group = read_group(arguments.group)
+    findings = examine(group, group.site(arguments.site))
+    healthy = all(finding.ok for finding in findings)
+    if arguments.json:
+        print(json.dumps({"ok": healthy, "findings": [msgspec.to_builtins(finding) for finding in findings]}))
+    else:
+        _print_table(findings)
+    return 0 if healthy else 1
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("check", "", "found", "cure")
+    for finding in findings:
+        table.add_row(finding.check, "ok" if finding.ok else "BAD", finding.found, finding.cure)
+    Console(file=sys.stdout).print(table)

@@ -15,6 +15,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     losses: int = 0  # messages lost
     crashes: int = 0  # sites that crash; each may come back at any later point
     recoveries: int | None = None  # how often one comes back in all; None: no limit
+    prompt_detector: bool = False  # the perfect detector tells everybody in the very instant
     early: int = 0  # timers that fire before their time
     repeats: int = 0  # messages that arrive twice
     states_max: int = 5_000_000  # about 3 GB

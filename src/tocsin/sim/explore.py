@@ -250,15 +250,16 @@ class Explorer:
             local = self._locals.states[states[site]]
             if local.up and crashes < self._limits.crashes:
                 following, _ = self._apply(key, site, Input(stage.CRASH, now), flights)
-                in_flight = self._detected(following[1], site, DOWN)
+                following = self._tell(following, self._detected(following[1], site, DOWN))
                 more = (losses, crashes + 1, early, repeats)
                 step = Step("crash", site, site)
-                found.append((step, (following[0], in_flight, done, more, faults_done, (now, now)), True))
+                found.append((step, (following[0], following[1], done, more, faults_done, (now, now)), True))
             elif not local.up and local.history and self._may_recover(states):
                 following, _ = self._apply(key, site, Input(stage.START, now), flights)
                 in_flight = self._told(self._detected(following[1], site, UP), site, states)
+                following = self._tell(following, in_flight)
                 step = Step("recover", site, site)
-                found.append((step, (following[0], in_flight, done, budget, faults_done, (now, now)), True))
+                found.append((step, (following[0], following[1], done, budget, faults_done, (now, now)), True))
 
     def _detected(self, flights: tuple[int, ...], site: SiteId, what: int) -> tuple[int, ...]:
         """The perfect detector sends word of a crash or recovery to everybody; older word of this site is void."""
@@ -267,6 +268,21 @@ class Explorer:
         kept = [f for f in flights if self._flights[f][0] == MESSAGE or self._flights[f][1] != site]
         word = [self._number((what, site, other, None)) for other in range(self._sites) if other != site]
         return tuple(sorted(kept + word))
+
+    def _tell(self, key: Key, flights: tuple[int, ...]) -> Key:
+        """The state with the detector's words in flight; or, where it is prompt, after everybody has heard them."""
+        key = (key[0], flights, *key[2:])
+        if not self._limits.prompt_detector:
+            return key
+        for flight in flights:
+            what, source, target, _ = self._flights[flight]
+            if what != MESSAGE:
+                rest = list(key[1])
+                rest.remove(flight)
+                key = (key[0], tuple(rest), *key[2:])
+                if self._locals.states[key[0][target]].up:
+                    key, _ = self._apply(key, target, self._arrival(what, source, None, key[5][0]), key[1])
+        return key
 
     def _may_recover(self, states: tuple[int, ...]) -> bool:
         if self._limits.recoveries is None:

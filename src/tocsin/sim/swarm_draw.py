@@ -223,6 +223,7 @@ class _Draw:
         back = [name for name in self.names if name not in self.down_for_good]
         self.faults.append({"at_us": at, "heal": True})
         self.faults.append({"at_us": at, "calm": True})
-        self.faults.append({"at_us": at, "resume": back})
-        if self.assume.crashes != "none":
+        if back:
+            self.faults.append({"at_us": at, "resume": back})
+        if back and self.assume.crashes != "none":
             self.faults.append({"at_us": at, "recover": back})

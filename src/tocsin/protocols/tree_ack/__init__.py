@@ -1,0 +1,42 @@
+"""Reliable broadcast down any tree, surviving crashes and restarts (Schneider, Gries, Schlichting 1982)."""
+
+from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.tree_ack.machine import TreeAck
+from tocsin.protocols.tree_ack.messages import (
+    Ack,
+    Batch,
+    Checkpoint,
+    Complete,
+    Data,
+    Hello,
+    Kept,
+    Probe,
+    Request,
+    Started,
+    TreeAckOptions,
+    Welcome,
+)
+
+PROTOCOL = Protocol(
+    name="tree_ack",
+    title="reliable broadcast down any tree; whoever has the message takes over for whoever fails",
+    paper="Schneider, Gries, Schlichting 1982",
+    make=TreeAck,
+    options=TreeAckOptions,
+    messages=(Data, Ack, Complete, Hello, Welcome, Request, Batch, Probe),
+    records=(Started, Kept, Checkpoint),
+    guarantees=("integrity", "validity", "agreement", "fifo", "single_source"),
+    assumptions=Assumptions(
+        detector=True,
+        note="agreement is among sites that are up in the end: a root that crashes for ever may have delivered its "
+        "last messages alone. A site that is down for ever keeps the others from trimming their logs.",
+    ),
+    liveness_us=5_000_000,
+    variations={
+        "detector": ("perfect", "timeout"),
+        "shape": ("minimum", "chain", "bush"),
+        "watch": ("sender", "root"),
+        "window": (1, 3, 16),
+        "announce_us": (0, 50_000),
+    },
+)

@@ -1,0 +1,330 @@
+"""`tree_ack`: reliable broadcast down any tree, whoever fails; restarts included.
+
+Paper: Schneider, Gries, Schlichting, "Fast Reliable Broadcasts", 1982.
+
+| the paper                                   | here                                                            |
+|---------------------------------------------|-----------------------------------------------------------------|
+| 2.3 broadcast strategies, SUCC              | `tocsin.planning.strategies`, `Stream.successors`               |
+| 3.1, 3.2 the loop of Figure 3.2             | `Broadcasts`; `_on_data` is its ??msg(new)                      |
+| the Broadcast Sequencing Restriction        | `room`; `Data.done`, `Broadcasts.learn`                         |
+| "An Optimization"                           | option `watch`, `Broadcasts._watched`                           |
+| 2.2 failed(p)                               | `Peers`                                                         |
+| 3.3 restart, step (1): get what was missed  | `_on_hello`, `_on_welcome`, `Pulls`, `Store.batch`              |
+| 3.3 restart, step (2): broadcast again what | `Restart`                                                       |
+| perhaps nobody else has                     |                                                                 |
+
+Deviations
+- A window of broadcasts per root instead of one. `Data` says what is complete instead of leaving it to be inferred from
+  the number; each `Data` names the one before it, so that gaps show, and each root's messages are delivered in order.
+- Links may lose messages: a message is sent again until it is acknowledged or its receiver has failed.
+- An acknowledgement names the sites of the subtree that were left out as failed. In the paper a processor may be left
+  out by one that believes it failed while another knows that it is back. With the names, whoever knows better sends to
+  it, and the root knows who may lack what: that is how logs are trimmed.
+- Step (2) of a restart broadcasts again only what some functioning site turns out to lack.
+- A root that falls silent says once that its last broadcast is complete (`Complete`).
+- A message is passed on before it is durable here, and acknowledged after.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.protocols.tree_ack.broadcasts import ANNOUNCE, INSTANCES_MAX, RESEND, Broadcasts
+from tocsin.protocols.tree_ack.messages import (
+    WINDOW_MAX,
+    Ack,
+    Batch,
+    Complete,
+    Data,
+    Hello,
+    Probe,
+    Request,
+    TreeAckOptions,
+    Vector,
+    Welcome,
+)
+from tocsin.protocols.tree_ack.peers import WATCH, Peers
+from tocsin.protocols.tree_ack.pulls import PULL, Pulls
+from tocsin.protocols.tree_ack.restart import Restart
+from tocsin.protocols.tree_ack.store import Store
+from tocsin.protocols.tree_ack.stream import Stream
+
+GREET: Final = "GREET"  # key: the site that has not answered our Hello
+
+GREET_RESENDS: Final = 2  # a Hello is repeated after so many times resend_us
+
+
+class TreeAck(Machine):
+    """A site of the protocol."""
+
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        options = setup.options
+        assert isinstance(options, TreeAckOptions)
+        self._site = setup.site
+        self._sites = setup.sites
+        self._outbox = outbox
+        self._window: int = options.window
+        self._resend_us: int = options.resend_us
+        self._announce_us: int = options.announce_us
+        self._peers = Peers(setup.site, setup.sites, options, outbox)
+        self._broadcasts = Broadcasts(setup.site, setup.sites, setup.groups, options, self._peers, outbox)
+        self._store = Store(setup.site, setup.groups, setup.log, outbox)
+        self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
+        self._restart = Restart(
+            setup.site,
+            setup.sites,
+            len(setup.groups),
+            options.window,
+            self._peers,
+            self._broadcasts,
+            self._store,
+        )
+        self._greeting: set[SiteId] = set()  # sites that must answer our Hello; none has failed
+        self.stat_dropped = 0  # messages that no correct site would have sent
+
+    # Questions
+
+    def room(self) -> int:
+        under_way = 0
+        for stream in self._broadcasts.own_streams():
+            under_way += len(stream.instances)
+        return self._window - under_way
+
+    def quiet(self) -> bool:
+        if self._restart.awaited or self._greeting:
+            return False
+        return self._pulls.quiet() and self._broadcasts.quiet()
+
+    # The application
+
+    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+        stream = self._broadcasts.stream(group, self._site)
+        assert stream is not None
+        seqno = self._store.next_seqno
+        data = Data(group, self._site, seqno, stream.last, stream.done, stream.stable, payload)
+        self._outbox.cancel_timer(ANNOUNCE, self._broadcasts.key(stream))
+        self._store.take_own(stream, data)  # durable before it is sent: the number is never used again
+        instance = self._broadcasts.open(now, stream, data, self._site)
+        self._broadcasts.serve(now, stream, instance)
+        self._broadcasts.run(now, stream, instance)
+        self._maybe_checkpoint()
+        return seqno
+
+    # Messages
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        if not 0 <= source < self._sites or source == self._site:
+            return
+        was_wrong = self._peers.hear(source)
+        if was_wrong:
+            self._back(now, source)
+            if not isinstance(message, Hello):
+                self._greet(now, source)
+        if isinstance(message, Data):
+            self._on_data(now, source, message)
+        elif isinstance(message, Ack):
+            stream = self._broadcasts.stream(message.group, message.origin)
+            if stream is not None:
+                self._broadcasts.on_ack(now, source, stream, message)
+        elif isinstance(message, Complete):
+            self._on_complete(now, source, message)
+        elif isinstance(message, Hello):
+            self._on_hello(now, source, message, was_wrong)
+        elif isinstance(message, Welcome):
+            self._on_welcome(now, source, message)
+        elif isinstance(message, Request):
+            self._pulls.on_request(source, message)
+        elif isinstance(message, Batch):
+            self._pulls.on_batch(now, source, message)
+        elif isinstance(message, Probe) and not message.answer:
+            self._outbox.send(source, Probe(True))
+        self._maybe_checkpoint()
+
+    def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
+        """??msg(new) of Figure 3.2."""
+        stream = self._broadcasts.stream(data.group, data.origin)
+        if stream is None or source not in stream.participants or not data.previous < data.seqno >= data.done:
+            self.stat_dropped += 1
+            return
+        if stream.origin == self._site and data.seqno > stream.last:
+            self.stat_dropped += 1  # nobody else makes our messages
+            return
+        self._broadcasts.learn(stream, data.done, data.stable)
+        if data.seqno < stream.done:
+            if not stream.has(data.seqno):
+                self._take(stream, data)
+            self._outbox.send(source, Ack(data.group, data.origin, data.seqno, ()))
+        else:
+            self._on_incomplete(now, source, stream, data)
+        self._pulls.want_gap(now, stream, source)
+
+    def _on_incomplete(self, now: Micros, source: SiteId, stream: Stream, data: Data) -> None:
+        instance = stream.instances.get(data.seqno)
+        if instance is None:
+            if len(stream.held) >= WINDOW_MAX or len(stream.instances) >= INSTANCES_MAX:
+                self.stat_dropped += 1
+                return
+            instance = self._broadcasts.open(now, stream, data, source)
+            self._broadcasts.serve(now, stream, instance)
+            if not stream.has(data.seqno):
+                self._take(stream, data)
+        instance.ackto.add(source)
+        self._broadcasts.run(now, stream, instance)
+
+    def _take(self, stream: Stream, data: Data) -> None:
+        self._store.take(stream, data)
+        if self._pulls.catchups[stream.group].wanted:
+            self._pulls.forget_found(stream.group)
+
+    def _on_complete(self, now: Micros, source: SiteId, complete: Complete) -> None:
+        stream = self._broadcasts.stream(complete.group, complete.origin)
+        if stream is None or source != complete.origin:
+            self.stat_dropped += 1
+            return
+        self._broadcasts.learn(stream, complete.last + 1, complete.stable)
+        if complete.last > stream.last and self._site in stream.members:
+            self._pulls.want(now, stream, complete.last, source)
+        for site in complete.missing:
+            if site in stream.members and site != self._site and site not in self._peers.failed:
+                self._greet(now, site)  # the root believes that it has failed; we know better
+
+    # Failures
+
+    def on_peer_down(self, now: Micros, site: SiteId) -> None:
+        if self._peers.perfect and site not in self._peers.failed:
+            self._fail(now, site)
+
+    def on_peer_up(self, now: Micros, site: SiteId) -> None:
+        if self._peers.perfect:
+            if site not in self._peers.failed:
+                self._fail(now, site)  # it was back before anybody noticed; what it knew is lost all the same
+            self._back(now, site)
+            self._greet(now, site)
+
+    def _fail(self, now: Micros, site: SiteId) -> None:
+        self._peers.failed.add(site)
+        self._greeting.discard(site)
+        self._outbox.cancel_timer(GREET, site)
+        self._broadcasts.on_failed(now, site)
+        self._pulls.on_failed(now, site)
+        self._restart.on_failed(now, site)
+
+    def _back(self, now: Micros, site: SiteId) -> None:
+        self._peers.failed.discard(site)
+        self._broadcasts.on_back(now, site)
+
+    def _greet(self, now: Micros, site: SiteId) -> None:
+        """Tell a site what we have, until it has answered."""
+        if site not in self._greeting:
+            self._greeting.add(site)
+            self._send_hello(now, site)
+
+    def _send_hello(self, now: Micros, site: SiteId) -> None:
+        self._outbox.send(site, Hello(self._store.life, self._vector()))
+        self._outbox.set_timer(GREET, site, now + GREET_RESENDS * self._resend_us)
+        self._peers.watch(now, site)
+
+    # Restarts
+
+    def on_start(self, now: Micros, records: list[Record]) -> None:
+        if not self._restart.recall(now, records):
+            self._peers.lives = [1] * self._sites  # founders start together
+            return
+        for site in sorted(self._restart.awaited):
+            if not self._peers.perfect:  # otherwise the detector tells everybody, and they greet us
+                self._greet(now, site)
+        self._restart.maybe_settle(now)
+
+    def _on_hello(self, now: Micros, source: SiteId, hello: Hello, was_wrong: bool) -> None:
+        if not self._peers.perfect and hello.life > self._peers.lives[source]:
+            self._peers.lives[source] = hello.life
+            if not was_wrong:
+                self._fail(now, source)  # it has crashed and come back, and nobody noticed
+                self._back(now, source)
+            self._greeting.discard(source)  # it asks until it has our answer
+            self._outbox.cancel_timer(GREET, source)
+        self._note_vector(now, source, hello.vector)
+        self._outbox.send(source, Welcome(self._store.life, hello.life, self._vector()))
+        if self._is_behind(source) and source not in self._greeting and source not in self._peers.failed:
+            self._greeting.add(source)
+            self._outbox.set_timer(GREET, source, now + GREET_RESENDS * self._resend_us)
+
+    def _on_welcome(self, now: Micros, source: SiteId, welcome: Welcome) -> None:
+        if welcome.echo != self._store.life:
+            return  # to an earlier life
+        self._peers.lives[source] = max(self._peers.lives[source], welcome.life)
+        self._note_vector(now, source, welcome.vector)
+        if source in self._greeting and not self._is_behind(source):
+            self._greeting.discard(source)
+            self._outbox.cancel_timer(GREET, source)
+
+    def _is_behind(self, site: SiteId) -> bool:
+        """Whether a site may lack messages of ours: then it is greeted until it has them."""
+        return any(site in stream.behind for stream in self._broadcasts.own_streams())
+
+    def _vector(self) -> Vector:
+        """What we have (of our own messages to groups that we are not in: what there is)."""
+        vector: list[tuple[int, int, int]] = []
+        for key in self._broadcasts.stream_keys():
+            stream = self._broadcasts.streams[key]
+            if stream.last >= 0:
+                vector.append((stream.group, stream.origin, stream.last))
+        return tuple(vector)
+
+    def _note_vector(self, now: Micros, source: SiteId, vector: Vector) -> None:
+        """A site says what it has."""
+        reported: dict[int, int] = {}
+        for group, origin, last in vector:
+            stream = self._broadcasts.stream(group, origin)
+            if stream is None or source not in stream.participants:
+                continue
+            reported[self._broadcasts.key(stream)] = last
+            if last > stream.last and origin != self._site and self._site in stream.members:
+                self._pulls.want(now, stream, last, source)
+        for stream in self._broadcasts.own_streams():
+            if source in stream.behind:
+                last = reported.get(self._broadcasts.key(stream), -1)
+                if last + 1 >= stream.done:
+                    del stream.behind[source]
+                else:
+                    stream.behind[source] = max(stream.behind[source], last + 1)
+                stream.settle_stable()
+        self._restart.note(now, source, reported)
+
+    # Timers
+
+    def on_timer(self, now: Micros, timer: str, key: int) -> None:
+        if timer == RESEND:
+            stream = self._broadcasts.streams.get(key)
+            if stream is not None:
+                self._broadcasts.on_resend(now, stream)
+        elif timer == WATCH:
+            matters = self._broadcasts.depends_on(key) or key in self._greeting or self._pulls.is_helper(key)
+            if self._peers.on_period(now, key, matters):
+                self._fail(now, key)
+        elif timer == GREET:
+            if key in self._greeting and key not in self._peers.failed:
+                self._send_hello(now, key)
+        elif timer == PULL:
+            self._pulls.on_pull_timer(now, key)
+        elif timer == ANNOUNCE:
+            self._announce(now, key)
+
+    def _announce(self, now: Micros, key: int) -> None:
+        """Nothing to broadcast for a while: tell everybody that the last one is complete."""
+        stream = self._broadcasts.streams.get(key)
+        if stream is None or stream.instances:
+            return
+        missing = sorted(stream.behind)
+        for site in missing:
+            if site not in self._peers.failed:
+                self._outbox.set_timer(ANNOUNCE, key, now + self._announce_us)
+                return  # it is catching up: we see to it that it does
+        complete = Complete(stream.group, stream.origin, stream.last, stream.stable, tuple(missing))
+        for site in stream.members:
+            if site != self._site and site not in self._peers.failed:
+                self._outbox.send(site, complete)
+
+    def _maybe_checkpoint(self) -> None:
+        if self._store.wants_checkpoint():
+            self._store.checkpoint([self._broadcasts.streams[key] for key in self._broadcasts.stream_keys()])

@@ -1,0 +1,138 @@
+"""Catching up: asking others for what this site lacks, and answering those who ask.
+
+Section 3.3, step (1). What is received in this way and not known to be complete is an open broadcast like any other,
+with the helper as its sender: should the helper fail, this site takes over.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
+from tocsin.protocols.tree_ack.broadcasts import Broadcasts
+from tocsin.protocols.tree_ack.catchup import Catchup
+from tocsin.protocols.tree_ack.messages import Batch, Data, Request, TreeAckOptions
+from tocsin.protocols.tree_ack.peers import Peers
+from tocsin.protocols.tree_ack.store import Store
+from tocsin.protocols.tree_ack.stream import Stream
+
+PULL: Final = "PULL"  # key: the group of which we lack something
+
+PULL_RESENDS: Final = 2  # another site is asked after so many times resend_us
+
+
+class Pulls:
+    """All groups' catching up."""
+
+    def __init__(
+        self,
+        site: SiteId,
+        groups: list[list[SiteId]],
+        options: TreeAckOptions,
+        peers: Peers,
+        broadcasts: Broadcasts,
+        store: Store,
+        outbox: Outbox,
+    ) -> None:
+        self.catchups: list[Catchup] = [Catchup() for _ in groups]  # by group
+        self._site = site
+        self._groups = groups
+        self._peers = peers
+        self._broadcasts = broadcasts
+        self._store = store
+        self._outbox = outbox
+        self._wait_us: int = PULL_RESENDS * options.resend_us
+
+    def quiet(self) -> bool:
+        return all(not catchup.wanted for catchup in self.catchups)
+
+    def is_helper(self, site: SiteId) -> bool:
+        return any(catchup.helper == site for catchup in self.catchups)
+
+    # Asking
+
+    def want_gap(self, now: Micros, stream: Stream, holder: SiteId) -> None:
+        """Ask for what is complete everywhere else and holds others back here."""
+        missing = stream.missing_complete()
+        if missing >= 0:
+            self.want(now, stream, missing, holder)
+
+    def want(self, now: Micros, stream: Stream, seqno: int, holder: SiteId) -> None:
+        catchup = self.catchups[stream.group]
+        catchup.want(stream.origin, seqno, holder if holder in stream.members else -1)
+        if catchup.helper < 0:
+            self._ask_next(now, stream.group)
+
+    def on_failed(self, now: Micros, site: SiteId) -> None:
+        for group in range(len(self._groups)):
+            if self.catchups[group].helper == site:
+                self._ask_next(now, group)
+
+    def on_pull_timer(self, now: Micros, group: GroupId) -> None:
+        """The helper was silent, or nobody had anything."""
+        if self.catchups[group].wanted:
+            self._ask_next(now, group)
+
+    def _ask_next(self, now: Micros, group: GroupId) -> None:
+        catchup = self.catchups[group]
+        if catchup.turn_to_next(self._groups[group], self._site, self._peers.failed):
+            self._send_request(now, group)
+        else:
+            catchup.give_up(self._broadcasts.group_streams(group))
+            self._set_pull(now, group)
+
+    def _send_request(self, now: Micros, group: GroupId) -> None:
+        catchup = self.catchups[group]
+        vector: list[tuple[int, int]] = []
+        for key in self._broadcasts.stream_keys():
+            stream = self._broadcasts.streams[key]
+            if stream.group == group and stream.last >= 0:
+                vector.append((stream.origin, stream.last))
+        self._outbox.send(catchup.helper, Request(group, catchup.cursor, tuple(vector)))
+        self._peers.watch(now, catchup.helper)
+        self._set_pull(now, group)
+
+    def _set_pull(self, now: Micros, group: GroupId) -> None:
+        if self.catchups[group].wanted:
+            self._outbox.set_timer(PULL, group, now + self._wait_us)
+        else:
+            self._outbox.cancel_timer(PULL, group)
+
+    # Answering, and being answered
+
+    def on_request(self, source: SiteId, request: Request) -> None:
+        group = request.group
+        if group >= len(self._groups) or source not in self._groups[group] or self._site not in self._groups[group]:
+            return  # not from a site of ours
+        self._outbox.send(source, self._store.batch(request, self._broadcasts.group_streams(group)))
+
+    def on_batch(self, now: Micros, source: SiteId, batch: Batch) -> None:
+        group = batch.group
+        if group >= len(self._groups) or self._site not in self._groups[group]:
+            return  # not from a site of ours
+        catchup = self.catchups[group]
+        for piece in batch.pieces:
+            stream = self._broadcasts.stream(group, piece.origin)
+            if stream is None or piece.previous != stream.last or piece.seqno <= stream.last:
+                continue  # it came another way meanwhile
+            if piece.origin == self._site or source not in stream.members:
+                continue
+            data = Data(group, piece.origin, piece.seqno, piece.previous, 0, 0, piece.payload)
+            self._store.take(stream, data)
+            catchup.note_progress()
+            if not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
+                instance = self._broadcasts.open(now, stream, data, source)
+                self._broadcasts.serve(now, stream, instance)
+                self._broadcasts.run(now, stream, instance)
+        self.forget_found(group)
+        if catchup.wanted and catchup.helper == source:
+            if batch.more and batch.cursor > catchup.cursor:
+                catchup.cursor = batch.cursor
+                self._send_request(now, group)
+            else:
+                catchup.note_nothing()
+                self._ask_next(now, group)
+
+    def forget_found(self, group: GroupId) -> None:
+        catchup = self.catchups[group]
+        catchup.forget_found(self._broadcasts.group_streams(group))
+        if not catchup.wanted:
+            self._outbox.cancel_timer(PULL, group)

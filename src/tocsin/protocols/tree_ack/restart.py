@@ -1,0 +1,137 @@
+"""Section 3.3: coming back after a crash.
+
+What this site had received is on stable storage: a checkpoint, a few records, and the delivery log. Of what is not
+known to be complete, it may be the only holder: once every functioning site has said what it has, it broadcasts again
+what somebody lacks. What it lacks itself it gets by catching up (`Pulls`).
+"""
+
+from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.core.message import Record
+from tocsin.protocols.tree_ack.broadcasts import Broadcasts
+from tocsin.protocols.tree_ack.messages import Data, Kept
+from tocsin.protocols.tree_ack.peers import Peers
+from tocsin.protocols.tree_ack.store import Store
+from tocsin.protocols.tree_ack.stream import Stream
+
+
+class Restart:
+    """Remembers, and waits until the others have said what they have."""
+
+    def __init__(
+        self, site: SiteId, sites: int, groups: int, window: int, peers: Peers, broadcasts: Broadcasts, store: Store
+    ) -> None:
+        self.awaited: set[SiteId] = set()  # sites that have not said what they have; none has failed
+        self._reported: dict[SiteId, dict[int, int]] = {}  # until all have: newest numbers by stream's key
+        self._site = site
+        self._sites = sites
+        self._groups = groups
+        self._window = window
+        self._peers = peers
+        self._broadcasts = broadcasts
+        self._store = store
+
+    def recall(self, now: Micros, records: list[Record]) -> bool:
+        """Rebuild what we knew; whether there was an earlier life."""
+        checkpoint = self._store.recall_checkpoint(records)
+        for group, origin, last, done, stable, floor in checkpoint.streams:
+            stream = self._broadcasts.stream(group, origin)
+            assert stream is not None
+            stream.last = last
+            stream.done = done
+            stream.stable = stable
+            stream.floor = floor
+        opened: dict[int, dict[int, Data]] = {}  # by stream's key and number: not known to be complete
+        for record in records:
+            if isinstance(record, Kept):
+                self._recall(record, opened)
+        for group in range(self._groups):
+            self._recall_log(group, checkpoint.positions[group], opened)
+        if not self._store.found_something:
+            return False
+        self._restore(now, opened)
+        return True
+
+    def _recall(self, kept: Kept, opened: dict[int, dict[int, Data]]) -> None:
+        stream = self._broadcasts.stream(kept.group, kept.origin)
+        assert stream is not None
+        data = Data(kept.group, kept.origin, kept.seqno, kept.previous, 0, 0, kept.payload)
+        opened.setdefault(self._broadcasts.key(stream), {})[kept.seqno] = data
+        if kept.origin == self._site:
+            self._store.next_seqno = max(self._store.next_seqno, kept.seqno + 1)
+            if self._site not in stream.members:
+                stream.last = max(stream.last, kept.seqno)
+        elif kept.seqno > stream.last:
+            stream.held[kept.seqno] = data
+
+    def _recall_log(self, group: GroupId, position: int, opened: dict[int, dict[int, Data]]) -> None:
+        for entry in self._store.log_since(group, position):
+            stream = self._broadcasts.stream(group, entry.origin)
+            assert stream is not None
+            self._store.found_something = True
+            if entry.seqno <= stream.last:
+                continue  # the checkpoint knew it
+            data = Data(group, entry.origin, entry.seqno, stream.last, 0, 0, entry.payload)
+            stream.last = entry.seqno
+            stream.held.pop(entry.seqno, None)
+            opened.setdefault(self._broadcasts.key(stream), {})[entry.seqno] = data
+            if entry.origin == self._site:
+                self._store.next_seqno = max(self._store.next_seqno, entry.seqno + 1)
+
+    def _restore(self, now: Micros, opened: dict[int, dict[int, Data]]) -> None:
+        """An earlier life has left messages whose broadcasts may be incomplete: they wait for what others say."""
+        for key in sorted(opened):
+            stream = self._broadcasts.streams[key]
+            numbers = sorted(opened[key])
+            delivered = [seqno for seqno in numbers if seqno <= stream.last]
+            if len(delivered) > self._window:  # number n was sent, so number n - window was complete
+                stream.done = max(stream.done, delivered[-self._window - 1] + 1)
+            for seqno in numbers:
+                if seqno >= stream.done:
+                    instance = self._broadcasts.open(now, stream, opened[key][seqno], -1)
+                    instance.waiting = True
+        for key in self._broadcasts.stream_keys():
+            stream = self._broadcasts.streams[key]
+            if stream.origin == self._site and stream.last >= 0:
+                for member in stream.members:
+                    if member != self._site:
+                        stream.behind[member] = stream.stable
+        self.awaited = {site for site in range(self._sites) if site != self._site}
+
+    def note(self, now: Micros, site: SiteId, newest: dict[int, int]) -> None:
+        """A site has said what it has: newest numbers by stream's key."""
+        if site in self.awaited:
+            self.awaited.discard(site)
+            self._reported[site] = newest
+            self.maybe_settle(now)
+
+    def on_failed(self, now: Micros, site: SiteId) -> None:
+        if site in self.awaited:
+            self.awaited.discard(site)
+            self.maybe_settle(now)
+
+    def maybe_settle(self, now: Micros) -> bool:
+        """Once everybody has said what they have: broadcast again what somebody lacks."""
+        if self.awaited:
+            return False
+        for key in self._broadcasts.stream_keys():
+            stream = self._broadcasts.streams[key]
+            for seqno in stream.numbers():
+                instance = stream.instances.get(seqno)
+                if instance is None or not instance.waiting:
+                    continue
+                instance.waiting = False
+                if self._somebody_lacks(key, stream, seqno):
+                    self._broadcasts.serve(now, stream, instance)
+                elif stream.origin != self._site:
+                    instance.whole = True  # B(b, m) holds
+                self._broadcasts.run(now, stream, instance)
+        self._reported.clear()
+        return True
+
+    def _somebody_lacks(self, key: int, stream: Stream, seqno: int) -> bool:
+        for site in stream.members:
+            if site != self._site and site not in self._peers.failed:
+                reported = self._reported.get(site)
+                if reported is None or reported.get(key, -1) < seqno:
+                    return True
+        return False

@@ -1,0 +1,177 @@
+"""What this site has, on stable storage: the delivery log, and the few messages that the log does not tell of.
+
+A delivery is durable by itself (the driver's promise), so the log is the record of what was received; a restart reads
+it from the last checkpoint on. Messages that cannot be delivered yet, or that were sent to a group this site is not in,
+are `Kept` records.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
+from tocsin.core.message import Record
+from tocsin.protocols.tree_ack.messages import Batch, Checkpoint, Data, Kept, Piece, Request, Started
+from tocsin.protocols.tree_ack.stream import Stream
+
+CHECKPOINT_EVERY: Final = 4096  # durable requests between two checkpoints; a restart reads about as many entries
+READ_COUNT: Final = 256  # log entries read at once
+SCAN_MAX: Final = 4096  # log entries looked at for one batch
+BATCH_PIECES_MAX: Final = 64
+BATCH_BYTES_MAX: Final = 32 * 1024  # a batch stays within one 64 KiB burst of datagrams, unless one message is larger
+
+
+class Store:
+    """Takes messages, hands them out, and keeps the log short."""
+
+    def __init__(self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox) -> None:
+        self.life = 0  # of this start; persisted before anything is sent
+        self.next_seqno = 0  # next to assign; every smaller number is durable
+        self.found_something = False  # whether this is a restart: an earlier life had left something
+        self._site = site
+        self._groups = groups
+        self._log = log
+        self._outbox = outbox
+        self._changes = 0  # durable requests since the last checkpoint
+        self._ends: list[int] = [0] * len(groups)  # by group: the log's end at the last checkpoint
+
+    # Taking
+
+    def take(self, stream: Stream, data: Data) -> None:
+        """Make a new message durable: deliver it, or keep it until those before it have come."""
+        if data.previous == stream.last:
+            self._deliver(stream, data)
+            while stream.held:
+                first = min(stream.held)
+                if stream.held[first].previous != stream.last:
+                    break
+                self._deliver(stream, stream.held.pop(first))
+        else:
+            self._keep(data)
+            stream.held[data.seqno] = data
+
+    def take_own(self, stream: Stream, data: Data) -> None:
+        """Make our own broadcast durable, and its number taken."""
+        self.next_seqno = data.seqno + 1
+        if self._site in self._groups[stream.group]:
+            self._deliver(stream, data)
+        else:
+            self._keep(data)
+            stream.last = data.seqno
+
+    def _deliver(self, stream: Stream, data: Data) -> None:
+        stream.last = data.seqno
+        self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
+        self._changes += 1
+
+    def _keep(self, data: Data) -> None:
+        self._outbox.persist(Kept(data.group, data.origin, data.seqno, data.previous, data.payload))
+        self._changes += 1
+
+    # Handing out
+
+    def batch(self, request: Request, streams: dict[int, Stream]) -> Batch:
+        """The next messages of a group that the asker lacks. `streams`: of this group, by origin."""
+        group = request.group
+        have: dict[int, int] = dict(request.vector)
+        position = max(request.cursor, self._log.first(group))
+        end = self._log.end(group)
+        scan_end = position + SCAN_MAX
+        pieces: list[Piece] = []
+        size = 0
+        while position < end and position < scan_end and len(pieces) < BATCH_PIECES_MAX and size < BATCH_BYTES_MAX:
+            entries = self._log.read(group, position, READ_COUNT)
+            if not entries:
+                break
+            for entry in entries:
+                last = have.get(entry.origin, -1)
+                stream = streams.get(entry.origin)
+                if stream is not None and entry.seqno > last >= stream.floor:
+                    pieces.append(Piece(entry.origin, entry.seqno, last, entry.seqno < stream.done, entry.payload))
+                    size += len(entry.payload)
+                    have[entry.origin] = entry.seqno
+                position += 1
+                if len(pieces) >= BATCH_PIECES_MAX or size >= BATCH_BYTES_MAX:
+                    break
+        return Batch(group, position, position < end, tuple(pieces))
+
+    # Coming back
+
+    def recall_checkpoint(self, records: list[Record]) -> Checkpoint:
+        """The newest checkpoint (an empty one if there is none); persists the new life."""
+        checkpoint = Checkpoint(0, 0, tuple([0] * len(self._groups)), ())
+        for record in records:
+            if isinstance(record, Checkpoint):
+                checkpoint = record
+                self.life = record.life
+            elif isinstance(record, Started):
+                self.life = record.life
+        self.next_seqno = checkpoint.next_seqno
+        self._ends = list(checkpoint.positions)
+        self.found_something = len(records) > 0
+        self.life += 1
+        self._outbox.persist(Started(self.life))
+        self._changes = len(records)
+        return checkpoint
+
+    def log_since(self, group: GroupId, position: int) -> list[Data]:
+        """The log from a position on; who came before whom and what was complete is for the caller to find."""
+        found: list[Data] = []
+        position = max(position, self._log.first(group))
+        while True:
+            entries = self._log.read(group, position, READ_COUNT)
+            if not entries:
+                return found
+            for entry in entries:
+                found.append(Data(group, entry.origin, entry.seqno, -1, 0, 0, entry.payload))
+            position += len(entries)
+
+    # Keeping it short
+
+    def wants_checkpoint(self) -> bool:
+        return self._changes >= CHECKPOINT_EVERY
+
+    def checkpoint(self, streams: list[Stream]) -> None:
+        """Fold the records into one, and let go of what everybody has; `streams` in the order of their keys."""
+        groups = len(self._groups)
+        by_group: list[dict[int, Stream]] = [{} for _ in range(groups)]
+        for stream in streams:
+            by_group[stream.group][stream.origin] = stream
+        trims = [self._trim_position(group, by_group[group]) for group in range(groups)]
+        ends = [self._log.end(group) for group in range(groups)]
+        records: list[Record] = [
+            Checkpoint(
+                self.life,
+                self.next_seqno,
+                tuple(ends),
+                tuple([(s.group, s.origin, s.last, s.done, s.stable, s.floor) for s in streams]),
+            )
+        ]
+        for stream in streams:
+            for seqno in stream.numbers():
+                records.append(_kept(stream.instances[seqno].message))
+            for seqno in sorted(stream.held):
+                if seqno not in stream.instances:
+                    records.append(_kept(stream.held[seqno]))
+        self._outbox.checkpoint(records)
+        self._changes = 0
+        for group in range(groups):
+            # A trim may be quicker than the disk: only what the checkpoint before this one covers is let go
+            self._outbox.trim(group, min(trims[group], self._ends[group]))
+        self._ends = ends
+
+    def _trim_position(self, group: GroupId, streams: dict[int, Stream]) -> int:
+        """The position of the first message that somebody may still ask for."""
+        position = self._log.first(group)
+        while True:
+            entries = self._log.read(group, position, READ_COUNT)
+            if not entries:
+                return position
+            for entry in entries:
+                stream = streams.get(entry.origin)
+                if stream is None or entry.seqno >= stream.stable:
+                    return position
+                stream.floor = max(stream.floor, entry.seqno)
+                position += 1
+
+
+def _kept(message: Data) -> Kept:
+    return Kept(message.group, message.origin, message.seqno, message.previous, message.payload)

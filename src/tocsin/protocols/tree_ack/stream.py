@@ -1,0 +1,64 @@
+"""The broadcasts of one root to one group: its tree, what this site has of them, and those not known to be complete."""
+
+from bisect import bisect_left
+from typing import Final
+
+from tocsin.core.machine import GroupId, SiteId
+from tocsin.planning.strategies import Strategy
+from tocsin.protocols.tree_ack.instance import Instance
+from tocsin.protocols.tree_ack.messages import Data
+
+BACKOFF_MAX: Final = 3  # doublings of the time between two resends
+
+
+class Stream:
+    """Numbers of a stream increase; with several groups they have gaps, so each message names the one before it."""
+
+    def __init__(
+        self, group: GroupId, origin: SiteId, participants: list[SiteId], members: list[SiteId], plan: Strategy
+    ) -> None:
+        self.group = group
+        self.origin = origin
+        self.participants = participants  # sorted: the members, and the root
+        self.members = members  # sorted
+        self.last = -1  # newest number delivered here without a gap (at a root outside the group: sent)
+        self.done = 0  # all smaller numbers are known to be complete
+        self.stable = 0  # all smaller numbers are at every member; at most `done`
+        self.floor = -1  # newest number trimmed from our log; below `stable`
+        self.instances: dict[int, Instance] = {}  # by number, all at least `done`
+        self.held: dict[int, Data] = {}  # received, durable, waiting for an earlier one; all above `last`
+        self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
+        self.resend_armed = False
+        self.backoff = 0  # doublings of the resend time since the last progress
+        self._plan = plan
+        self._root_index = bisect_left(participants, origin)
+
+    def successors(self, site: SiteId) -> list[SiteId]:
+        """The paper's SUCC({site}), in sending order."""
+        count = len(self.participants)
+        name = (bisect_left(self.participants, site) - self._root_index) % count + 1
+        return [self.participants[(other - 1 + self._root_index) % count] for other in self._plan.successors(name)]
+
+    def has(self, seqno: int) -> bool:
+        """The paper's rec(i, m)."""
+        return seqno <= self.last or seqno in self.held
+
+    def numbers(self) -> list[int]:
+        """The open instances' numbers, in increasing order."""
+        return sorted(self.instances)
+
+    def missing_complete(self) -> int:
+        """The newest number that is complete, that we lack, and without which we hold others back; -1 if none."""
+        if not self.held:
+            return -1
+        previous = self.held[min(self.held)].previous
+        return previous if self.last < previous < self.done else -1
+
+    def settle_stable(self) -> None:
+        """At the root: what is complete is stable up to the first number that somebody may lack."""
+        stable = self.done
+        for first in self.behind.values():
+            if first < stable:
+                stable = first
+        if stable > self.stable:
+            self.stable = stable

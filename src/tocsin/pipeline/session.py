@@ -100,6 +100,21 @@ def start_session(options: SessionOptions) -> "SparkSession":
     return session
 
 
+def cancel_all(session: "SparkSession") -> None:
+    """End every running job of the session."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        session.interruptAll()
+    else:
+        session.sparkContext.cancelAllJobs()
+
+
+def cores_of(session: "SparkSession", options: SessionOptions) -> int:
+    """How many tasks run at once: what the cluster says, else this machine's cores."""
+    if options.is_connect:
+        return int(options.settings.get("spark.default.parallelism", os.cpu_count() or 1))
+    return int(session.sparkContext.defaultParallelism)
+
+
 def wait_for_jvm() -> None:
     """End the JVM of this process's classic sessions and wait until it is gone (it may be writing its archive)."""
     from pyspark import SparkContext

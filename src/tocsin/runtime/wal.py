@@ -66,6 +66,7 @@ class Wal:
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._offset = 0  # where the next batch goes
+        self._begun = False  # whether a first snapshot was applied
         self._full = False  # whether the present file takes no more
         self._ops: list[Op] = []
         self._contents: list[bytes] = []
@@ -81,13 +82,15 @@ class Wal:
         segments = segments_in(self._folder)
         for place, segment in enumerate(segments):
             end, size = self._replay(segment)
+            if end > 0:
+                self.segment = segment
+                self._offset = end
+                self._ends[segment] = [index.end for index in self.log.groups]
             if end < size or end == 0:
                 self.cut_bytes += size - end
                 self._cut(segments[place:], end)
                 break
-        self.segment = max(self.log.files, default=-1)
-        if self.segment >= 0:
-            self._ends.pop(self.segment, None)
+        self._ends.pop(self.segment, None)
 
     def _replay(self, segment: int) -> tuple[int, int]:
         """Take over a file's batches; where the good ones end, and the file's size."""
@@ -106,8 +109,6 @@ class Wal:
                 end = batch.end
         finally:
             mapped.close()
-        self._offset = end
-        self._ends[segment] = [index.end for index in self.log.groups]
         return end, size
 
     def _cut(self, segments: list[int], end: int) -> None:
@@ -259,8 +260,9 @@ class Wal:
 
     def _apply_snapshot(self, op: Snapshot) -> None:
         """At the first file found, where everything stands; later ones repeat what is already known."""
-        if self.life >= 0:
+        if self._begun:
             return
+        self._begun = True
         self.life = op.life
         self.next_number = op.next_number
         self.view = op.view

@@ -32,7 +32,8 @@ def write_grid(folder: Path, **keys: Any) -> Path:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    return pq.read_table(folder / "results.parquet").drop_columns(["seconds"]).to_pylist()
+    table: list[dict[str, Any]] = pq.read_table(folder / "results.parquet").drop_columns(["seconds"]).to_pylist()
+    return table
 
 
 def sweep(session: "SparkSession", path: Path, out: Path, cores: int = 2) -> Results:

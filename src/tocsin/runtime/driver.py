@@ -34,6 +34,7 @@ from tocsin.runtime.wire import MESSAGE, Wire
 
 _log = logging.getLogger("tocsin.runtime")
 
+OUTSTANDING_BYTES_MAX: Final = 4 << 20  # own frames handed to the protocol and not yet delivered here
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
@@ -127,6 +128,9 @@ class Driver(Outbox):
         self._next_number = wal.next_number  # of this member's next message, over all groups
         self._visible: list[_Sending | Happening] = []  # waits for what is staged
         self._sends = 0  # of the entries of _visible
+        self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
+        self._outstanding_bytes = 0
+        self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
         self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
         self._archiver = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
@@ -299,20 +303,29 @@ class Driver(Outbox):
     def _take_broadcasts(self) -> None:
         """Hand frames to the machine while it has room."""
         for group, packer in enumerate(self.packers):
-            while len(packer) and self.failed is None and self.machine.room() > 0:
+            while len(packer) and self.failed is None and self._has_room():
                 frame, numbers = packer.take(self._next_number)
                 self._next_number = max(self._next_number, numbers.number + max(numbers.count, 1))
                 at = self.wal.staged()
                 self._run_broadcast(group, frame, numbers, at)
 
+    def _has_room(self) -> bool:
+        """Whether the machine takes a broadcast, and not too much of ours is on its way: what waits here is packed into
+        fuller frames later, and need not be kept safe yet."""
+        return self._outstanding_bytes < OUTSTANDING_BYTES_MAX and self.machine.room() > 0
+
     def _run_broadcast(self, group: GroupId, frame: bytes, numbers: Numbers, at: int) -> None:
         self.stat_steps += 1
+        self._delivered_now.clear()
         try:
             seqno = self.machine.broadcast(now_us(), group, frame)
         except Exception as error:
             _log.exception("the machine failed in a broadcast; the member stops")
             self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
             return
+        if self._site in self._group.groups[group] and (group, seqno) not in self._delivered_now:
+            self._outstanding[(group, seqno)] = len(frame)
+            self._outstanding_bytes += len(frame)
         self.wal.insert(at, wal_format.Broadcast(group, seqno, numbers.number, numbers.count))
         self._listener.on_broadcast(group, seqno, numbers)
         self._end_step()
@@ -478,6 +491,9 @@ class Driver(Outbox):
     def deliver(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
         stream = self._stream(group)
         at = stream.end
+        if origin == self._site:
+            self._delivered_now.add((group, seqno))
+            self._outstanding_bytes -= self._outstanding.pop((group, seqno), 0)
         op, messages = stream.deliver(origin, seqno, payload)
         self.wal.stage(op, payload)
         self._visible.append(Delivered(group, origin, seqno, op.number, op.position, messages, at))

@@ -162,7 +162,8 @@ class Member:
         return self
 
     def _keep_house(self) -> None:
-        self._sessions.save()
+        if self._sessions.has_changed():
+            self._loop.run_in_executor(None, self._sessions.save)
         self._housekeeping = self._loop.call_later(HOUSEKEEPING_SECONDS, self._keep_house)
 
     async def leave(self) -> None:
@@ -196,7 +197,7 @@ class Member:
             self._housekeeping.cancel()
         await self._status.stop()
         await self._driver.stop(left)
-        if self._driver.failed is None:
+        if self._driver.failed is None and self._sessions.has_changed():
             self._sessions.save()
         self._end(self._driver.failed)
         os.close(self._lock)

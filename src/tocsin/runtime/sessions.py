@@ -28,11 +28,16 @@ class Sessions:
         self._written: dict[int, int] = {}
         self.save()
 
+    def has_changed(self) -> bool:
+        return self._written != self._of_members() or not self._path.exists()
+
+    def _of_members(self) -> dict[int, int]:
+        """Probes have sessions, too; they are not worth keeping."""
+        return {site: number for site, number in self.newest.items() if site < len(self._sites)}
+
     def save(self) -> None:
-        """Write what has changed."""
-        members = {site: number for site, number in self.newest.items() if site < len(self._sites)}
-        if self._written == members and self._path.exists():
-            return
+        """Write what has changed; may run in a thread."""
+        members = self._of_members()
         kept = _Kept(self.own, {self._sites[site]: number for site, number in members.items()})
         write_whole(self._path, msgspec.json.encode(kept))
         self._written = members

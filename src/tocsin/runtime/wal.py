@@ -33,6 +33,7 @@ from tocsin.runtime.wal_format import (
     segments_in,
 )
 
+SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
 RECORDS_FACTOR = (
     4  # a file is closed only when it is this much larger than the live records, which the next one repeats
 )
@@ -62,6 +63,7 @@ class Wal:
         self.view: ViewInstalled | None = None
         self.cut_bytes = 0  # of a torn tail, found at the start
         self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
+        self._record_bytes = 0  # of the live records
         self.segment = -1  # the file being written; -1 before the first
         self._folder = folder
         self._segment_bytes = segment_bytes
@@ -72,6 +74,7 @@ class Wal:
         self._contents: list[bytes] = []
         self._ends: dict[int, list[int]] = {}  # closed file -> per group the frame position after its last
         self._begins: dict[int, list[int]] = {}  # file -> per group the oldest frame that its first messages need
+        self._spares: list[Path] = []  # files to be written over
         self._dirty: set[int] = set()  # files with writes that were not synced
         folder.mkdir(parents=True, exist_ok=True)
         self._recover()
@@ -79,24 +82,28 @@ class Wal:
     # Recovery
 
     def _recover(self) -> None:
+        for stray in self._folder.glob("*.spare"):
+            stray.unlink()
         segments = segments_in(self._folder)
         for place, segment in enumerate(segments):
-            end, size = self._replay(segment)
+            end, size, recycled = self._replay(segment)
             if end > 0:
                 self.segment = segment
                 self._offset = end
                 self._ends[segment] = [index.end for index in self.log.groups]
             if end < size or end == 0:
-                self.cut_bytes += size - end
+                self.cut_bytes += 0 if recycled else size - end
                 self._cut(segments[place:], end)
                 break
         self._ends.pop(self.segment, None)
 
-    def _replay(self, segment: int) -> tuple[int, int]:
-        """Take over a file's batches; where the good ones end, and the file's size."""
+    def _replay(self, segment: int) -> tuple[int, int, bool]:
+        """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
+        before."""
         path = segment_path(self._folder, segment)
         mapped = MappedFile(path)
         end = 0
+        recycled = False
         size = len(mapped.view)
         try:
             for batch in read_batches(mapped.view, segment):
@@ -104,12 +111,13 @@ class Wal:
                     if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
                         break
                     self.log.files[segment] = os.open(path, os.O_RDWR)
+                    recycled = batch.operations.ops[0].recycled
                     self._begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
                 self._apply_ops(batch.operations.ops, segment, batch.contents_at)
                 end = batch.end
         finally:
             mapped.close()
-        return end, size
+        return end, size, recycled
 
     def _cut(self, segments: list[int], end: int) -> None:
         """Cut the first file at `end` and drop the rest: what is behind a torn batch never became visible."""
@@ -165,27 +173,31 @@ class Wal:
         return laid
 
     def _is_full(self) -> bool:
-        live = sum(size for _, _, size in self.records)
-        return self._full or self._offset >= max(self._segment_bytes, RECORDS_FACTOR * live)
+        return self._full or self._offset >= max(self._segment_bytes, RECORDS_FACTOR * self._record_bytes)
 
     def _open_next(self) -> None:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
         records = [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
         groups = tuple(index.state() for index in self.log.groups)
-        if self.segment >= 0:
-            self._ends[self.segment] = [index.end for index in self.log.groups]
+        spare = self._spares.pop() if self._spares else None
         self.segment += 1
         path = segment_path(self._folder, self.segment)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            self.log.files[self.segment] = descriptor
+            if self.segment > 0:
+                self._ends[self.segment - 1] = [index.end for index in self.log.groups]
+                os.ftruncate(self.log.files[self.segment - 1], self._offset)
+            if spare is not None:
+                os.rename(spare, path)
+            flags = os.O_RDWR if spare is not None else os.O_RDWR | os.O_CREAT | os.O_EXCL
+            self.log.files[self.segment] = os.open(path, flags, 0o600)
             self._sync_folder()
         except OSError as error:
             raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self._offset = 0
         self._full = False
         self._begins[self.segment] = _oldest_needed(groups)
-        snapshot = Snapshot(self.life, self.next_number, self.view, groups, tuple(map(len, records)))
+        sizes = tuple(map(len, records))
+        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, spare is not None)
         self._ops.insert(0, snapshot)
         self._contents[:0] = records
 
@@ -233,6 +245,7 @@ class Wal:
                 self.log.group(op.group).append(op, segment, offset)
             elif isinstance(op, Persist):
                 self.records.append((segment, offset, op.size))
+                self._record_bytes += op.size
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
             elif isinstance(op, ViewInstalled):
@@ -244,6 +257,7 @@ class Wal:
                     self.log.group(op.group).skip(op.first + op.count)
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self.records = []
+                self._record_bytes = sum(op.sizes)
                 at = offset
                 for size in op.sizes:
                     self.records.append((segment, at, size))
@@ -290,7 +304,7 @@ class Wal:
             if segment >= archived or any(end > needed[group] for group, end in enumerate(ends)):
                 break
             os.close(self.log.files.pop(segment))
-            os.unlink(segment_path(self._folder, segment))
+            self._put_by(segment_path(self._folder, segment))
             del self._ends[segment]
             del self._begins[segment]
             self._dirty.discard(segment)
@@ -300,6 +314,15 @@ class Wal:
                 index.forget(min(needed[group], index.end))
         return gone
 
+    def _put_by(self, path: Path) -> None:
+        """Keep a few files that nobody needs, to be written over: new files cost the system new pages."""
+        if len(self._spares) < SPARES_MAX:
+            spare = path.with_suffix(".spare")
+            os.rename(path, spare)
+            self._spares.append(spare)
+        else:
+            os.unlink(path)
+
     def size_bytes(self) -> int:
         return self._offset + sum(os.fstat(self.log.files[segment]).st_size for segment in self._ends)
 
@@ -308,6 +331,12 @@ class Wal:
         self._full = True
 
     def close(self) -> None:
+        """Let go of the files; what an overwritten one holds behind its last batch goes, too."""
+        if self.segment in self.log.files:
+            os.ftruncate(self.log.files[self.segment], self._offset)
+        for spare in self._spares:
+            spare.unlink(missing_ok=True)
+        self._spares = []
         for descriptor in self.log.files.values():
             os.close(descriptor)
         self.log.files.clear()

@@ -2,8 +2,9 @@
 
 A batch is a head (magic, lengths, checksum), a list of operations (msgpack) and, behind it, their contents (the
 payloads of deliveries, the records of the protocol) one after the other. The checksum starts from the file's number, so
-that a batch of another file is never taken for one of this file. A batch whose head or checksum is wrong ends the log:
-that is the tail that a crash has torn, and it is cut.
+that a batch of another file is never taken for one of this file (files are written over again when their content is no
+longer needed: that spares the system new pages). A batch whose head or checksum is wrong ends the log: that is the tail
+that a crash has torn, and it is cut.
 
 The first operation of every file is a `Snapshot`: with it, older files are needed only for what they hold of
 deliveries.
@@ -114,6 +115,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     view: ViewInstalled | None
     groups: tuple[GroupState, ...]
     sizes: tuple[int, ...]
+    recycled: bool  # the file was another one before: what follows its last batch is old, not torn
 
 
 Op = Deliver | Rollback | Missed | ViewInstalled | Persist | Checkpoint | Broadcast | Start | Stop | Receive | Snapshot

@@ -182,9 +182,10 @@ class Broadcasts:
         if instance is None or source not in instance.ackfrom:
             return  # late, or twice
         instance.ackfrom.discard(source)
+        instance.acked.add(source)
         stream.backoff = 0
         for site in ack.missing:
-            if site in stream.participants and site != self._site:
+            if site in stream.participants and site != self._site and site not in instance.acked:
                 if site in self._peers.failed:
                     instance.skipped.add(site)
                 else:

@@ -16,6 +16,7 @@ class Instance:
         self.resent = False  # nothing was sent for the first time since the resend timer was last set
         self.sendto: list[SiteId] = []  # sites that must be sent the message, in order; empty between two steps
         self.ackfrom: set[SiteId] = set()  # sites that were sent it and have not acknowledged; none has failed
+        self.acked: set[SiteId] = set()  # sites that were sent it by us and have acknowledged
         self.ackto: set[SiteId] = set()  # sites that sent it and wait for our acknowledgement
         self.skipped: set[SiteId] = set()  # sites left out because they had failed; their successors were sent it
 

@@ -5,9 +5,12 @@ whole runs rather than events.
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from setuptools import setup
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/tocsin")
 FOLDERS = ("core", "planning", "protocols", "sim")
@@ -42,7 +45,7 @@ def unit() -> list[str]:
     )
 
 
-def extensions() -> list[object]:
+def extensions() -> list[Extension]:
     if os.environ.get("TOCSIN_COMPILE") != "1":
         return []
     from mypyc.build import mypycify
@@ -50,4 +53,22 @@ def extensions() -> list[object]:
     return list(mypycify(unit(), opt_level="3", debug_level="0", multi_file=True))
 
 
-setup(ext_modules=extensions())
+class ParallelBuild(build_ext):
+    """mypyc's unit is one extension of many C files; setuptools would compile them one after another."""
+
+    def build_extension(self, ext: Extension) -> None:
+        compile_some = self.compiler.compile
+
+        def compile_all(sources: list[str], **settings: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                objects = pool.map(lambda source: compile_some([source], **settings), sources)
+                return [name for names in objects for name in names]
+
+        self.compiler.compile = compile_all
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler.compile = compile_some
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": ParallelBuild})

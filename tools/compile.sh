@@ -12,7 +12,7 @@ fi
 echo "compiling core, planning, protocols and sim with mypyc"
 find src -name '*.so' -delete
 mkdir -p build
-if TOCSIN_COMPILE=1 .venv/bin/python setup.py -q build_ext --inplace -j 2 >build/compile.log 2>&1; then
+if TOCSIN_COMPILE=1 .venv/bin/python setup.py -q build_ext --inplace >build/compile.log 2>&1; then
     find src -name '*.so' -exec touch {} +
 else
     tail -n 20 build/compile.log >&2

@@ -180,15 +180,18 @@ def scattered_trace(seed: int) -> RandomTrace:
     messages = [(rng.choice(groups), origin, number) for number, origin in enumerate(origins)]
     few = rng.choice([2, 2, 2, 3, 5])
     disorder = rng.choice([0.0, 0.3, 1.0, 3.0])
+    early = rng.choice([0.0, 0.0, 0.5])  # some deliveries come before their causes exist, which no real run has
+    unknown = rng.choice([0.0, 0.0, 0.2])  # how many broadcasts are in no log
     rows: list[Row] = []
     for site in sites:
-        events = [(BROADCAST, number) for number, message in enumerate(messages) if message[1] == site]
+        own = [number for number, message in enumerate(messages) if message[1] == site]
+        events = [(BROADCAST, number) for number in own if rng.random() >= unknown]
         if relayed and site != sites[-1]:
             events += [(DELIVER, number - 1) for _, number in events if number > 0]
         else:
             events += [(DELIVER, number) for number in rng.sample(range(len(messages)), min(few, len(messages)))]
         spread = 0.0 if relayed and site != sites[-1] else disorder * len(messages)
-        places = {event: event[1] + (event[0] == DELIVER) * spread * rng.random() for event in events}
+        places = {event: event[1] + (event[0] == DELIVER) * spread * (rng.random() - early) for event in events}
         events.sort(key=places.__getitem__)
         for order, (event, number) in enumerate(events):
             group, origin, seqno = messages[number]

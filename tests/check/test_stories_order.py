@@ -131,3 +131,35 @@ def test_a_cycle_over_three_sites_that_no_two_sites_show() -> None:
 def test_the_deliveries_of_a_crashed_site_count() -> None:
     story = "a deliver g:x/0 \n a deliver g:y/0 \n a crash \n b deliver g:y/0 \n b deliver g:x/0"
     assert verdict("multiple_source", story).verdict == FAIL
+
+
+def test_a_rollback_takes_back_the_latest_delivery() -> None:
+    again = "a deliver g:x/0 \n a deliver g:y/0 \n a deliver g:x/0 \n a rollback g:x/0"
+    found = verdict("multiple_source", again + "\n b deliver g:x/0 \n b deliver g:y/0")
+    assert (found.verdict, found.checked) == (PASS, 4)
+
+
+def test_a_repeated_delivery_is_not_examined_again() -> None:
+    again = "a deliver g:x/0 \n a deliver g:y/0 \n a deliver g:x/0"
+    assert verdict("acyclic", again).checked == 2
+    assert verdict("acyclic", again + "\n a deliver g:z/0 \n a rollback g:z/0").checked == 2
+
+
+def test_messages_that_cause_each_other_cannot_both_come_first() -> None:
+    """No real run has such a circle; a trace that says so is told that it breaks causal order."""
+    story = """
+        a deliver g:b/0
+        a broadcast g:a/0
+        b deliver g:a/0
+        b broadcast g:b/0
+        c deliver g:a/0
+        c deliver g:b/0
+    """
+    found = verdict("causal", story)
+    assert (found.verdict, found.violations) == (FAIL, 1)
+    assert shown(found) == ["a deliver g:b/0", "a broadcast g:a/0", "c deliver g:a/0", "c deliver g:b/0"]
+
+
+def test_a_message_that_nobody_broadcast_may_still_be_a_cause() -> None:
+    found = verdict("causal", "b deliver g:x/0 \n b broadcast g:b/0 \n c deliver g:b/0 \n c deliver g:x/0")
+    assert shown(found) == ["b deliver g:x/0", "b broadcast g:b/0", "c deliver g:b/0", "c deliver g:x/0"]

@@ -179,3 +179,8 @@ def test_a_group_may_have_its_own_views() -> None:
     found = verdict("agreement", story)
     assert (found.checked, found.violations) == (2, 1)
     assert found.why == "site b, up at the end and a member of g, never delivered g:a/0"
+
+
+def test_a_rollback_makes_nobody_a_member() -> None:
+    story = "a broadcast g:a/0 \n a deliver g:a/0 \n b rollback g:a/0"
+    assert verdict("agreement", story).verdict == PASS

@@ -64,3 +64,14 @@ def test_view_synchrony_kept(between: str, expected: str) -> None:
 
 def test_view_synchrony_needs_views() -> None:
     assert verdict("view_synchrony", "a deliver all:x/0").why == "run story: no view events"
+
+
+def test_the_same_view_installed_again_is_no_passage() -> None:
+    story = """
+        a view view=1 members=a,b
+        b view view=1 members=a,b
+        a deliver all:x/0
+        a view view=1 members=a,b
+        b view view=1 members=b,a
+    """
+    assert verdict("view_synchrony", story).verdict == NOT_CHECKABLE

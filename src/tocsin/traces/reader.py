@@ -62,7 +62,14 @@ def _is_visible(file: Path, below: Path) -> bool:
 
 def _open(path: Path) -> Any:
     try:
-        return pq.ParquetFile(path, read_dictionary=list(STRINGS))
+        metadata = pq.read_metadata(path)
+        present = set(metadata.schema.to_arrow_schema().names)
+        return pq.ParquetFile(
+            path,
+            metadata=metadata,
+            read_dictionary=[name for name in STRINGS if name in present],
+            page_checksum_verification=True,
+        )
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: expected a Parquet file: {_first_line(error)}") from None
 
@@ -76,6 +83,8 @@ def _file_rows(path: Path) -> Iterator[Row]:
         while True:
             try:
                 batch = next(batches, None)
+                if batch is not None:
+                    batch.validate(full=True)  # bytes that changed on disk may still decode, to nonsense
             except (pa.ArrowException, OSError) as error:
                 raise InputError(f"{path}: cannot be read after row {first}: {_first_line(error)}") from None
             if batch is None:

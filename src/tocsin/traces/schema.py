@@ -48,13 +48,13 @@ def check_schema(schema: Any, source: str) -> None:
         if schema.names.count(expected.name) > 1:
             raise InputError(f"{source}: column `{expected.name}`: expected once, found twice")
         found = schema.field(expected.name).type
+        if pa.types.is_dictionary(found):
+            found = found.value_type
         if not _fits(found, expected.type):
             raise InputError(f"{source}: column `{expected.name}`: expected {expected.type}, found {found}")
 
 
 def _fits(found: Any, expected: Any) -> bool:
-    if pa.types.is_dictionary(found):
-        found = found.value_type
     if pa.types.is_null(found):
         return True
     if pa.types.is_integer(expected):

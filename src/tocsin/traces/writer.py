@@ -37,7 +37,7 @@ class TraceWriter:
         self.path = path
         self._run = run
         self._sites = pa.array(sites, pa.string())
-        self._schema = SCHEMA.with_metadata({CLOCK_KEY: ONE_CLOCK if one_clock else SITE_CLOCKS})
+        self._clock = ONE_CLOCK if one_clock else SITE_CLOCKS
         self._closed = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,8 +98,14 @@ class TraceWriter:
 
     def _write(self, file: IO[bytes]) -> None:
         with pq.ParquetWriter(
-            file, self._schema, compression=COMPRESSION, use_dictionary=list(STRINGS), store_schema=False
+            file,
+            SCHEMA,
+            compression=COMPRESSION,
+            use_dictionary=list(STRINGS),
+            write_page_checksum=True,
+            store_schema=False,
         ) as writer:
+            writer.add_key_value_metadata({CLOCK_KEY: self._clock})
             for first, end in self._site_ranges():
                 for table in self._tables(first, end):
                     writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -141,7 +147,7 @@ class TraceWriter:
         counts = np.diff(starts, append=len(sites))
         order = np.arange(len(sites), dtype=np.int64) - np.repeat(starts, counts) + first_order
         columns = [pa.repeat(self._run, len(sites)), self._sites.take(pa.array(sites)), pa.array(order)]
-        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=self._schema)
+        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=SCHEMA)
 
 
 class _BesideThenRenamed:

@@ -1,7 +1,8 @@
 """`tocsin VERB …`: finds the verb's file, runs it, and turns errors into one line and an exit code.
 
-A verb is a module in this folder with `HELP` (one line), `configure(parser)` and `run(arguments) -> exit code`. Only
-the verb that was asked for is imported, so that `tocsin --help` is quick and nothing needs Spark but what uses it.
+A verb is a module in this folder with `HELP` (one line), `configure(parser)` and `run(arguments) -> exit
+code`. Only the verb that was asked for is imported, so that `tocsin --help` is quick and nothing needs
+Spark but what uses it.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import importlib
 import os
 import sys
 
+from tocsin.cli.parser import OneLineParser
 from tocsin.core.errors import TocsinError
 
 VERBS = {
@@ -41,7 +43,7 @@ examples:
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="tocsin",
         description="Reliable, ordered broadcast for a group of processes: run it, choose it, prove it.",
         epilog=EXAMPLES,

@@ -7,6 +7,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.topology import Topology, refuse_bad_name
 
 SUGGESTED_NAMES_MAX = 1000  # above this, comparing a misspelt name with every known one takes seconds
+SUGGESTION_LENGTH_MAX = 200  # an error is one line, not a list of all hosts
 
 
 class NodeConfig(Config, frozen=True, kw_only=True, gc=False):
@@ -55,7 +56,9 @@ def topology_from_document(document: dict[str, Any], source: str) -> Topology:
         try:
             if not (topology.has_node(first) and topology.has_node(second)):
                 unknown = second if topology.has_node(first) else first
-                raise InputError(f"ends: expected known nodes, found `{unknown}`{_nearest(unknown, topology)}")
+                raise InputError(
+                    f"ends: expected known nodes, found `{unknown}`{nearest_name(unknown, topology.node_names)}"
+                )
             topology.add_link(topology.node(first), topology.node(second), link.cost, link.loss, link.name)
         except InputError as error:
             raise InputError(f"{source}: `links[{place}]`: {error}") from None
@@ -106,7 +109,9 @@ def groups_from_document(document: dict[str, Any], source: str) -> dict[str, lis
     return groups
 
 
-def _nearest(name: str, topology: Topology) -> str:
-    if topology.node_count() > SUGGESTED_NAMES_MAX:
+def nearest_name(name: str, known: list[str]) -> str:
+    """' (did you mean `x`?)', or the known names where they are few, or nothing where they are very many."""
+    if len(known) > SUGGESTED_NAMES_MAX:
         return ""
-    return suggestion(name, topology.node_names)
+    text = suggestion(name, known)
+    return text if len(text) <= SUGGESTION_LENGTH_MAX else ""

@@ -225,6 +225,23 @@ class MinimumTime(Strategy):
         before = self.received_count(time + self.delay) - self.received_count(time)
         return self.received_total(time - 1) + index - before
 
+    def edges(self) -> list[tuple[int, int, int]]:
+        """All at once: the k-th to receive at a time hears from the k-th of the class that sent `delay` before."""
+        result: list[tuple[int, int, int]] = []
+        members: dict[int, list[int]] = {}  # of each class, in the order of their numbers
+        for place in range(len(self._times)):
+            time = self._times[place]
+            first = self._totals[place] - self._counts[place] + 1
+            last = min(self._totals[place], self.sites)
+            if time > 0:
+                senders = members[(time - self.delay) % self.gap]
+                for name in range(first, last + 1):
+                    result.append((senders[name - first], name, time - self.delay))
+            members.setdefault(time % self.gap, []).extend(range(first, last + 1))
+            if last == self.sites:
+                break
+        return result
+
     def received(self) -> list[int]:
         """R_DE(0) … R_DE(t_B), of infinitely many processors: the last value may count more than there are."""
         counts = self._empty_counts()

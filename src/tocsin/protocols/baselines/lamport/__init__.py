@@ -1,0 +1,43 @@
+"""Timestamp order: deliver once every potential source was heard beyond."""
+
+from tocsin.protocols.baselines.lamport.machine import Lamport
+from tocsin.protocols.baselines.lamport.messages import (
+    Ack,
+    Acknowledged,
+    Data,
+    Delivered,
+    LamportOptions,
+    Null,
+    Received,
+    Reserved,
+    Sent,
+    Summary,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="lamport",
+    title="timestamp order: deliver once every potential source was heard beyond",
+    paper="Lamport 1978; Schneider 1982",
+    make=Lamport,
+    options=LamportOptions,
+    messages=(Data, Null, Ack),
+    records=(Sent, Acknowledged, Received, Delivered, Reserved, Summary),
+    guarantees=(
+        "integrity",
+        "validity",
+        "agreement",
+        "uniform_agreement",
+        "fifo",
+        "causal",
+        "single_source",
+        "multiple_source",
+        "multiple_group",
+        "acyclic",
+    ),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        note="while a site is down or silent nobody delivers; every crashed site must come back",
+    ),
+    liveness_us=5_000_000,
+)

@@ -1,0 +1,29 @@
+"""Gossip: forward, step by step, to the neighbours that may lack the message."""
+
+from tocsin.protocols.baselines.push_gossip.machine import PushGossip
+from tocsin.protocols.baselines.push_gossip.messages import (
+    Ack,
+    Data,
+    PushGossipOptions,
+    Received,
+    Sent,
+    Summary,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="push_gossip",
+    title="forward, step by step, to the neighbours that may lack it",
+    paper="reference gossip of Garbinato, Pedone, Schmidt 2004",
+    make=PushGossip,
+    options=PushGossipOptions,
+    messages=(Data, Ack),
+    records=(Sent, Received, Summary),
+    guarantees=("integrity", "validity"),
+    assumptions=Assumptions(
+        networks=("mesh", "lan", "lossy"),
+        note="everybody is reached with a probability only, set by the number of steps",
+    ),
+    liveness_us=1_000_000,
+    variations={"fanout": (0, 2), "acknowledge": (True, False)},
+)

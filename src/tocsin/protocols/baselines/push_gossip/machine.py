@@ -1,0 +1,192 @@
+"""`push_gossip`: in every step forward to the neighbours that may lack the message, for a number of steps.
+
+Paper: Garbinato, Pedone, Schmidt 2004, section 5: the reference algorithm that their adaptive one is compared with.
+
+| what the paper says                                                       | here                                     |
+|---------------------------------------------------------------------------|------------------------------------------|
+| it proceeds in steps; in each, processes forward to their neighbours      | STEP, `_forward`                         |
+| it goes on until all are reached with probability 0.9999; the number of   | `steps`, `search.steps_for_reach`        |
+| steps was determined by trying                                            |                                          |
+| processes acknowledge the receipt of data messages                        | `_on_data`                               |
+| never forward to q what (a) was received from q or (b) q acknowledged     | `Rumour.lacking`                         |
+
+Deviations. A step is a timer of each process, not a global round. The steps left travel with the message, so that all
+forwarding ends. `fanout` limits a step to some neighbours drawn anew (the usual gossip); 0 is the reference. What was
+delivered is remembered on stable storage, so that a crash does not deliver twice; what was being forwarded is not.
+Without a topology everybody in the group is a neighbour of everybody.
+
+Nothing but luck brings a message everywhere: agreement is a probability, and no order is promised.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.protocols.baselines.push_gossip.messages import (
+    Ack,
+    Data,
+    PushGossipOptions,
+    Received,
+    Sent,
+    Summary,
+)
+
+STEP: Final = "STEP"
+
+RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
+RANGES_MAX: Final = 1 << 20
+
+
+class Rumour:
+    """A message that is being forwarded."""
+
+    def __init__(self, data: Data, lacking: list[SiteId]) -> None:
+        self.data = data
+        self.left: int = data.left  # steps to come
+        self.lacking = lacking  # sorted; neighbours it neither came from nor was acknowledged by
+
+
+class PushGossip(Machine):
+    """Forward, step by step, to those who may lack it."""
+
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        options = setup.options
+        assert isinstance(options, PushGossipOptions)
+        self._site = setup.site
+        self._sites = setup.sites
+        self._groups = setup.groups
+        self._outbox = outbox
+        self._rng = setup.rng
+        self._steps: int = options.steps
+        self._step_us: int = options.step_us
+        self._fanout: int = options.fanout
+        self._acknowledge: bool = options.acknowledge
+        self._active_max: int = options.active_max
+        self._neighbours: list[SiteId] | None = None  # None: the members of the group
+        if setup.topology is not None:
+            self._neighbours = _hosts_beside(setup)
+        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._received: list[RangeSet] = [RangeSet() for _ in range(setup.sites)]  # by origin; persisted
+        self._rumours: dict[tuple[SiteId, int], Rumour] = {}  # oldest first
+        self.stat_records = 0  # on disk since the last checkpoint
+
+    def quiet(self) -> bool:
+        return not self._rumours
+
+    def on_start(self, now: Micros, records: list[Record]) -> None:
+        for record in records:
+            if isinstance(record, Summary):
+                self._next_seqno = record.next_seqno
+                for origin in range(len(record.received)):
+                    self._received[origin] = rangeset_from_wire(record.received[origin], RANGES_MAX)
+            elif isinstance(record, Sent):
+                self._next_seqno = record.seqno + 1
+            elif isinstance(record, Received):
+                self._received[record.origin].add(record.seqno)
+        self.stat_records = len(records)
+
+    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+        seqno = self._next_seqno
+        self._next_seqno = seqno + 1
+        self._persist(Sent(seqno))
+        data = Data(group, self._site, seqno, self._steps, payload)
+        if self._site in self._groups[group]:
+            self._outbox.deliver(group, self._site, seqno, payload)
+        self._spread(now, data, -1)
+        rumour = self._rumours.get((self._site, seqno))
+        if rumour is not None:
+            self._forward(rumour)  # the first step is now
+        self._maybe_checkpoint()
+        return seqno
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        if isinstance(message, Data):
+            self._on_data(now, source, message)
+        elif isinstance(message, Ack):
+            self._drop_neighbour(message.origin, message.seqno, source)
+        self._maybe_checkpoint()
+
+    def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
+        if data.origin >= self._sites or data.group >= len(self._groups):
+            return  # not a message of ours
+        if data.origin != self._site and not self._received[data.origin].contains(data.seqno):
+            self._received[data.origin].add(data.seqno)
+            self._persist(Received(data.origin, data.seqno))
+            if self._site in self._groups[data.group]:
+                self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
+            self._spread(now, data, source)
+        else:
+            self._drop_neighbour(data.origin, data.seqno, source)
+        if self._acknowledge:
+            self._outbox.send(source, Ack(data.origin, data.seqno))
+
+    def on_timer(self, now: Micros, timer: str, key: int) -> None:
+        """A step: forward everything that has steps left, to those who may lack it."""
+        for rumour in list(self._rumours.values()):
+            self._forward(rumour)
+        if self._rumours:
+            self._outbox.set_timer(STEP, 0, now + self._step_us)
+
+    def _spread(self, now: Micros, data: Data, source: SiteId) -> None:
+        """Begin to forward a message that is new here."""
+        neighbours = self._groups[data.group] if self._neighbours is None else self._neighbours
+        lacking = [site for site in neighbours if site not in (self._site, source, data.origin)]
+        if not lacking or data.left == 0:
+            return
+        if not self._rumours:
+            self._outbox.set_timer(STEP, 0, now + self._step_us)
+        self._rumours[(data.origin, data.seqno)] = Rumour(data, lacking)
+        if len(self._rumours) > self._active_max:
+            del self._rumours[next(iter(self._rumours))]
+
+    def _forward(self, rumour: Rumour) -> None:
+        """One step of one message."""
+        rumour.left -= 1
+        data = rumour.data
+        targets = list(rumour.lacking)
+        if 0 < self._fanout < len(targets):
+            targets = [targets[place] for place in self._rng.sample(len(targets), self._fanout)]
+        self._outbox.multicast(targets, Data(data.group, data.origin, data.seqno, rumour.left, data.payload))
+        if rumour.left <= 0:
+            del self._rumours[(data.origin, data.seqno)]
+
+    def _drop_neighbour(self, origin: SiteId, seqno: int, neighbour: SiteId) -> None:
+        """That neighbour has it."""
+        rumour = self._rumours.get((origin, seqno))
+        if rumour is not None and neighbour in rumour.lacking:
+            rumour.lacking.remove(neighbour)
+            if not rumour.lacking:
+                del self._rumours[(origin, seqno)]
+
+    def _persist(self, record: Record) -> None:
+        self._outbox.persist(record)
+        self.stat_records += 1
+
+    def _maybe_checkpoint(self) -> bool:
+        if self.stat_records < RECORDS_MAX:
+            return False
+        received = tuple([ranges.to_wire(RANGES_MAX) for ranges in self._received])
+        self._outbox.checkpoint([Summary(self._next_seqno, received)])
+        self.stat_records = 1
+        for group in range(len(self._groups)):
+            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        return True
+
+
+def _hosts_beside(setup: Setup) -> list[SiteId]:
+    """The sites that a link joins to this one; through a switch all hosts on it are beside each other."""
+    topology = setup.topology
+    assert topology is not None
+    hosts = topology.hosts()
+    node = hosts[setup.site]
+    beside: list[SiteId] = []
+    for link in range(topology.link_count()):
+        first = topology.link_first[link]
+        second = topology.link_second[link]
+        other = second if first == node else first if second == node else -1
+        if other in hosts:
+            beside.append(hosts.index(other))
+    if not beside:  # only switches around: everybody is as near as everybody else
+        beside = [site for site in range(setup.sites) if site != setup.site]
+    return sorted(set(beside))

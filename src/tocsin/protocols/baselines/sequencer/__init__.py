@@ -1,0 +1,51 @@
+"""One site gives every message its place; optionally the right to do so moves on with every message."""
+
+from tocsin.protocols.baselines.sequencer.machine import Sequencer
+from tocsin.protocols.baselines.sequencer.messages import (
+    Appended,
+    Committed,
+    Fill,
+    Have,
+    Lacks,
+    Newer,
+    Ordered,
+    Seek,
+    Sent,
+    SequencerOptions,
+    Status,
+    Submit,
+    Summary,
+    Termed,
+    Truncated,
+    Vote,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="sequencer",
+    title="one site gives every message its place",
+    paper="Chang, Maxemchuk 1984",
+    make=Sequencer,
+    options=SequencerOptions,
+    messages=(Submit, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
+    records=(Sent, Appended, Truncated, Committed, Termed, Summary),
+    guarantees=(
+        "integrity",
+        "validity",
+        "agreement",
+        "uniform_agreement",
+        "fifo",
+        "causal",
+        "single_source",
+        "multiple_source",
+        "multiple_group",
+        "acyclic",
+    ),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        note="net of rollbacks where delivery = ordered; a majority must be up for progress",
+    ),
+    liveness_us=15_000_000,
+    variations={"delivery": ("ordered", "committed"), "rotate": (False, True)},
+    expects=("rollbacks",),
+)

@@ -1,0 +1,44 @@
+"""ABCAST: priorities proposed by all, the largest agreed."""
+
+from tocsin.protocols.baselines.two_phase.machine import TwoPhase
+from tocsin.protocols.baselines.two_phase.messages import (
+    Agreed,
+    Ask,
+    Data,
+    Final,
+    Propose,
+    Proposed,
+    Sent,
+    Stream,
+    Summary,
+    TwoPhaseOptions,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="two_phase",
+    title="priorities proposed by all, the largest agreed (ABCAST)",
+    paper="Birman, Joseph 1987 (Skeen)",
+    make=TwoPhase,
+    options=TwoPhaseOptions,
+    messages=(Data, Propose, Final, Ask),
+    records=(Sent, Proposed, Agreed, Stream, Summary),
+    guarantees=(
+        "integrity",
+        "validity",
+        "agreement",
+        "uniform_agreement",
+        "fifo",
+        "causal",
+        "single_source",
+        "multiple_source",
+        "multiple_group",
+        "acyclic",
+        "safe",
+    ),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        note="while a member is down its groups agree on nothing new; every crashed site must come back",
+    ),
+    liveness_us=5_000_000,
+)

@@ -1,0 +1,19 @@
+"""Every order of events of `lamport` in small groups."""
+
+from tests.protocols.small import explored, small
+from tocsin.protocols.baselines.lamport import PROTOCOL
+from tocsin.sim.exploration import Limits
+
+
+def test_nothing_goes_wrong() -> None:
+    assert explored(small(PROTOCOL, 3, 2, 100_000), Limits()).states > 10_000
+
+
+def test_losses_repeats_and_hasty_timers() -> None:
+    explored(small(PROTOCOL, 3, 1, 100_000), Limits(losses=2))
+    explored(small(PROTOCOL, 3, 1, 100_000), Limits(losses=1, early=1))
+    explored(small(PROTOCOL, 2, 2, 100_000), Limits(repeats=1))
+
+
+def test_a_crash_at_any_point() -> None:
+    explored(small(PROTOCOL, 3, 1, 200_000), Limits(crashes=1))

@@ -64,21 +64,18 @@ class Circulation(Sending):
             self.stat_dropped += 1
             return
         if turn <= ring.turn:
-            self._on_old_token(source, token, turn)
+            self._on_old_token(source, token)
             return
         self._take_over(now, token)
         if ring.owner() == self._site and ring.turn == turn:
             self._begin_turn(now)
 
-    def _on_old_token(self, source: SiteId, token: Token, turn: int) -> None:
-        """Late, a copy, or reissued because the passer has not heard of this site's turn: tell it."""
+    def _on_old_token(self, source: SiteId, token: Token) -> None:
+        """Late, a copy, or reissued because its passer has not heard of this site's turn: tell it."""
         ring = self._ring
-        if ring.members[token.position] != self._site:
-            return
-        if self._holding and turn == ring.turn:
+        passer = ring.members[(token.position - 1) % ring.size]
+        if ring.members[token.position] == self._site and source == passer:
             self._outbox.send(source, Holding(ring.view, token.cycle, token.position))
-        elif ring.newest is not None and turn < ring.turn:
-            self._outbox.send(source, ring.newest)
 
     def _take_over(self, now: Micros, token: Token) -> bool:
         """A newer token, or the one this site passes: update, commit, look for what is missing."""

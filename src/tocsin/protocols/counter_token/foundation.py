@@ -87,6 +87,10 @@ class Foundation(Machine):
         self._ready: list[Ready] = []
         self._history = History(len(setup.groups))
         self._shown_view = -1  # newest view that the application was told of
+        self._is_receiver = [False] * setup.sites  # by site: whether some group has it
+        for group in setup.groups:
+            for member in group:
+                self._is_receiver[member] = True
         self._alone = False  # the application was told that this site does not order any more
         self._leaving = False
         # Messages
@@ -138,8 +142,11 @@ class Foundation(Machine):
         )
 
     def _show_view(self, view: int, members: list[SiteId], primary: bool) -> None:
+        """Tell the application. Sites of no group only send: they are members of nothing, and hear when they have left."""
         self._shown_view = view
-        self._outbox.install_view(view, members, primary)
+        if not self._is_receiver[self._site] and self._status != LEFT:
+            return
+        self._outbox.install_view(view, [site for site in members if self._is_receiver[site]], primary)
 
     def _note_view(self, view: int, members: list[SiteId]) -> None:
         """Remember a view's members, for replays."""

@@ -76,7 +76,7 @@ class Token(Message, frozen=True):
 
 
 class Holding(Message, frozen=True):
-    """The token of this turn arrived and is being held: no need to send it again."""
+    """The token of this turn has arrived: no need to send it again."""
 
     kind: ClassVar[str] = "ack"
     view: Number

@@ -54,6 +54,7 @@ class LiveGroup:
         self.sites = sites
         self.namespaces = namespaces
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.program: tuple[str, ...] = JOIN
         self.sent = 0  # lines given to members
         self._files: list[IO[bytes]] = []
         write_keys(folder / "group.key", [new_key()], replace=False)
@@ -77,7 +78,10 @@ class LiveGroup:
 
     def start(self, name: str, *options: str) -> None:
         """Start a member and wait until it answers; what it prints goes to files."""
-        command = [*JOIN, str(self.path), "--as", name, *options]
+        self.start_program(name, str(self.path), "--as", name, *options)
+
+    def start_program(self, name: str, *words: str) -> None:
+        command = [*self.program, *words]
         if self.namespaces is not None:
             command = self.namespaces.command(self.sites.index(name), *command)
         out = open(self.folder / f"{name}.out", "ab")  # noqa: SIM115  (closed in __exit__)

@@ -61,7 +61,6 @@ class CoordinatorTree(Machine):
         self._outbox = outbox
         self._rng = setup.rng
         self._delta_us: int = options.delta_us
-        self._patience: int = options.patience
         self._report_periods: int = options.report_periods
         self._measure_periods: int = options.measure_periods
         self._retain: int = options.retain
@@ -75,7 +74,6 @@ class CoordinatorTree(Machine):
         self._sites = setup.sites
         self._stable_news = False  # the stability of an own stream changed since the last null message
         self._until_report = options.report_periods  # periods; then `_report`
-        self._until_tidings = options.patience
         self._until_measure = options.measure_periods
         self._measured: SiteId = setup.site  # the last host that was pinged
         self.stat_dropped = 0  # what peers should not have sent
@@ -90,8 +88,8 @@ class CoordinatorTree(Machine):
         return True
 
     def stream(self, group: GroupId, origin: SiteId) -> Stream | None:
-        """What this site knows of a stream and its place in the tree; for tests and for people who watch."""
-        return self._streams.find(group, origin)
+        """What this site knows of a stream, None if it never heard of it; for tests and for people who watch."""
+        return self._streams.known(group, origin)
 
     # The contract
 
@@ -202,22 +200,19 @@ class CoordinatorTree(Machine):
     # The clock
 
     def _on_period(self, now: Micros) -> None:
-        self._until_tidings -= 1
-        with_tidings = self._until_tidings == 0
-        if with_tidings:
-            self._until_tidings = self._patience
         due = self._stable_news
         for stream in self._streams.all:
             if stream.origin == self._site and stream.height > 0:
                 due = due or not stream.spoken
                 stream.spoken = False
-            self._redelivery.on_period(now, stream, with_tidings)
+            self._redelivery.on_period(now, stream)
         if due:
             self._say_null()
-        self._until_report -= 1
-        if self._until_report == 0:
-            self._until_report = self._report_periods
-            self._report()
+        if self._report_periods > 0:
+            self._until_report -= 1
+            if self._until_report == 0:
+                self._until_report = self._report_periods
+                self._report()
         if self._measure_periods > 0:
             self._until_measure -= 1
             if self._until_measure == 0:

@@ -276,16 +276,17 @@ class CoordinatorTreeOptions(Options, frozen=True):
     silence: Annotated[
         int,
         Meta(
-            ge=1,
+            ge=2,
             le=1000,
-            description="The paper's m: periods without a word from the source before it counts as failed. Its words "
-            "are at most two periods apart; the default 4 forgives a lost one, whatever the phase of the two timers.",
+            description="The paper's m: periods without a word from the source before it counts as failed (a part of a "
+            "period counts as one). Its words are at most two periods apart; the default 4 forgives a lost one, "
+            "whatever the phase of the two timers.",
         ),
     ] = 4
     patience: Annotated[
         int,
         Meta(
-            ge=1,
+            ge=2,
             le=1000,
             description="Periods without a word from the coordinator (or, for a coordinator, from a descendant) before "
             "it counts as lost. The default 4 forgives two lost messages.",
@@ -327,10 +328,11 @@ class CoordinatorTreeOptions(Options, frozen=True):
     report_periods: Annotated[
         int,
         Meta(
-            ge=1,
+            ge=0,
             le=10_000,
             description="Periods between two reports of a host to a source of what it has. Messages are kept at least "
-            "that long. The default 5 makes it two messages a second per host and source.",
+            "that long. The default 5 makes it two messages a second per host and source. 0 is the paper's rule: no "
+            "reports, nothing is known to be stable, and `retain` alone bounds what is kept.",
         ),
     ] = 5
     measure_periods: Annotated[

@@ -151,6 +151,7 @@ class Redelivery:
         if seat.next_probe >= len(seat.order):
             seat.order = self._round_trips.ordered(stream.priorities)
             seat.next_probe = 0
+            self._maybe_tell_tidings(stream)
         target = seat.order[seat.next_probe]
         seat.next_probe += 1
         self._mailbag.probe(target, Searched(stream.group, stream.origin))
@@ -289,7 +290,7 @@ class Redelivery:
 
     # Events 5 and 6
 
-    def on_period(self, now: Micros, stream: Stream, with_tidings: bool) -> None:
+    def on_period(self, now: Micros, stream: Stream) -> None:
         """A period of the clock: silence, lost neighbours, and the announcement of a coordinator."""
         seat = stream.seat
         seat.fills.age()
@@ -312,18 +313,19 @@ class Redelivery:
                 self._send_desc(stream, seat.coordinator)
         if seat.below and (seat.coordinator == self._site or not seat.confirmed):
             self._mailbag.announce(sorted(seat.below), Told(stream.group, stream.origin, stream.height))
-        if with_tidings and seat.probing and stream.silent >= self._silence and stream.height > 0:
-            self._tell_tidings(stream)
         self.settle(stream)
 
-    def _tell_tidings(self, stream: Stream) -> None:
-        """Let hosts that would attach to us know that the stream exists, should they never have heard of it."""
+    def _maybe_tell_tidings(self, stream: Stream) -> bool:
+        """After a fruitless round: hosts that would attach to us may never have heard of the stream."""
         others: list[SiteId] = []
+        if stream.silent < self._silence or stream.height == 0:
+            return False
         for site in stream.hosts:
             if site not in (self._site, stream.origin) and site not in stream.above and site not in stream.seat.below:
                 others.append(site)
         if others:
             self._mailbag.tell(others, Told(stream.group, stream.origin, stream.height))
+        return bool(others)
 
     def on_announcement(self, now: Micros, source: SiteId, stream: Stream, height: int) -> bool:
         """Somebody says that it is our coordinator; whether it may be."""

@@ -27,6 +27,10 @@ class Streams:
             return None
         return self.open(group, origin)
 
+    def known(self, group: GroupId, origin: SiteId) -> Stream | None:
+        """The stream if it was opened."""
+        return self._by_key.get(group * self._sites + origin)
+
     def by_key(self, key: int) -> Stream:
         return self._by_key[key]
 

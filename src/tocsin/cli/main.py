@@ -14,6 +14,7 @@ from tocsin.cli.parser import OneLineParser
 from tocsin.core.errors import TocsinError
 
 VERBS = {
+    "showcase": "five members, loss, a kill -9, a partition; then the proof: about a minute",
     "join": "be a member of a live group: lines in, deliveries out",
     "status": "ask a running member how it is; change its injected faults or keys",
     "journal": "print a member's journal, or turn journals into a trace",

@@ -84,6 +84,7 @@ def status_of(member: "Member") -> dict[str, Any]:
             "durability": member.group.journal.durability,
             "log_bytes": driver.wal.size_bytes(),
             "records": len(driver.wal.records),
+            "next_number": driver.wal.next_number,
             "archived_files": 0 if archive is None else archive.archived,
             "files_dropped": 0 if archive is None else archive.stat_dropped,
             "torn_bytes_cut": driver.wal.cut_bytes,

@@ -1,0 +1,151 @@
+"""`tocsin showcase`: five members as real processes, loss, a kill -9, a partition; then the proof."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from tocsin.check import FAIL, PASS, check
+from tocsin.cli.showcase_page import Moment, write_page
+from tocsin.cli.showcase_stage import LOSS, SITES, Stage
+from tocsin.core.errors import TocsinError
+from tocsin.runtime.trace import write_trace
+from tocsin.traces.parquet import read_rows
+
+EXAMPLES = """\
+examples:
+  tocsin showcase                       about a minute; nothing is left behind but the page and the trace
+  tocsin showcase --messages 5000       a short one
+  tocsin showcase --engine check        judge in plain Python in place of Spark
+exit code: 0 every property holds, 1 one does not
+"""
+FEED_SECONDS = 24.0  # over which the messages are given to the members
+FINISH_SECONDS_MAX = 120.0
+PROMISED = ("integrity", "validity", "agreement", "uniform_agreement", "fifo", "single_source", "multiple_source")
+ALSO_PROMISED = ("multiple_group", "acyclic", "safe", "view_synchrony")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("--messages", type=int, default=50_000, help="in all, from all members (default 50000)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where trace and page go (default: a new folder)")
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "check"),
+        default="spark",
+        help="who judges the trace (default: Spark if it is there)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    out = arguments.out or Path(tempfile.mkdtemp(prefix="tocsin-showcase-"))
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=arguments.json, highlight=False)
+    began = time.monotonic()
+    with Stage(out, arguments.messages) as stage:
+        moments = _play(stage, console)
+        console.print(
+            f"  {'%5.1f' % (time.monotonic() - began)} s  everything sent is delivered everywhere; reading the journals"
+        )
+        trace = out / "trace.parquet"
+        rows = write_trace([stage.data], trace)  # while the members still run: they are up at the end of the trace
+        samples = stage.samples
+    console.print(f"         {rows:,} rows of what five members sent, received and delivered: {trace}")
+    engine, properties = _judge(trace, arguments.engine, console)
+    page = write_page(out / "showcase.html", samples, moments, properties, engine)
+    held = all(properties[name]["verdict"] == PASS for name in (*PROMISED, *ALSO_PROMISED))
+    if arguments.json:
+        answer = {"messages": arguments.messages, "rows": rows, "engine": engine, "held": held, "page": str(page)}
+        print(json.dumps({**answer, "properties": properties}))
+    else:
+        _print_verdicts(console, properties, engine)
+        console.print(f"\nthe run in pictures: {page}\nits trace:           {trace}")
+    return 0 if held else 1
+
+
+def _play(stage: Stage, console: Console) -> list[Moment]:
+    """The acts, in order; each is told as it happens."""
+    console.print(
+        f"five members on this machine, {LOSS:.0%} of their datagrams lost, {stage.messages:,} messages from all"
+    )
+    stage.start()
+    began = time.monotonic()
+    acts = [
+        (0.15, "kill -9 c", stage.kill_c),
+        (0.30, "c comes back", stage.restart_c),
+        (0.50, "the network is cut: a b | c d e", stage.cut),
+        (0.75, "the network is whole again", stage.heal),
+    ]
+    moments: list[Moment] = []
+    columns = (TextColumn("{task.description}"), BarColumn(40), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        bars = {name: progress.add_task(name, total=stage.messages, note="") for name in SITES}
+        while True:
+            elapsed = time.monotonic() - began
+            stage.feed(min(1.0, elapsed / FEED_SECONDS))
+            while acts and elapsed >= acts[0][0] * FEED_SECONDS:
+                _, what, do = acts.pop(0)
+                do()
+                moments.append(Moment(time.monotonic() - began, what))
+                progress.console.print(f"  {elapsed:5.1f} s  {what}")
+            _show(progress, bars, stage.sample(time.monotonic() - began))
+            if not acts and stage.is_done():
+                return moments
+            if elapsed > FEED_SECONDS + FINISH_SECONDS_MAX:
+                raise TocsinError(f"not everything was delivered within {FINISH_SECONDS_MAX:g} s; see {stage.data}")
+            time.sleep(0.1)
+
+
+def _show(progress: Progress, bars: dict[str, TaskID], state: dict[str, tuple[int, str]]) -> None:
+    for name, (delivered, view) in state.items():
+        progress.update(bars[name], completed=max(0, delivered), note=view)
+
+
+def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, dict[str, Any]]]:
+    """The properties of the trace, by Spark where it runs here, by plain Python otherwise; both decide alike."""
+    if engine == "spark":
+        console.print("         asking Spark which guarantees held")
+        command = (sys.executable, "-m", "tocsin.cli.main", "audit", str(trace), "--json")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+        if done.returncode in (0, 1) and done.stdout.startswith("{"):
+            properties: dict[str, dict[str, Any]] = json.loads(done.stdout)["properties"]
+            return "tocsin audit, on Spark", properties
+        reason = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        console.print(f"         Spark does not run here ({reason[:150]}); plain Python decides")
+    report = check(read_rows([trace]), one_clock=False)
+    found = {
+        name: {
+            "verdict": verdict.verdict,
+            "checked": verdict.checked,
+            "violations": verdict.violations,
+            "why": verdict.why,
+        }
+        for name, verdict in report.properties.items()
+    }
+    return "tocsin check, in plain Python", found
+
+
+def _print_verdicts(console: Console, properties: dict[str, dict[str, Any]], engine: str) -> None:
+    table = Table(title=f"which guarantees held ({engine})", title_justify="left", box=None, pad_edge=False)
+    table.add_column("property")
+    table.add_column("verdict")
+    table.add_column("checked", justify="right")
+    table.add_column("violations", justify="right")
+    table.add_column("why", overflow="fold")
+    colours = {PASS: "green", FAIL: "bold red"}
+    for name, found in properties.items():
+        colour = colours.get(found["verdict"], "yellow")
+        numbers = (f"{found['checked']:,}", f"{found['violations']:,}")
+        table.add_row(name, f"[{colour}]{found['verdict']}[/]", *numbers, str(found["why"] or ""))
+    console.print()
+    console.print(table)

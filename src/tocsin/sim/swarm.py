@@ -13,9 +13,10 @@ from tocsin.check import FAIL, Report
 from tocsin.core.config import decode_config
 from tocsin.core.errors import TocsinError
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.run import check_rows, run_to_end
+from tocsin.sim.run import SLICE_EVENTS, check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
+from tocsin.sim.simulation import Simulation
 from tocsin.sim.swarm_draw import Document, draw_scenario
 from tocsin.traces.buffer import TraceBuffer
 
@@ -41,6 +42,7 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
     simulation = scenario.build(seed, trace)
     try:
         run_to_end(simulation, config.duration_us)
+        _finish(simulation, config.duration_us, protocol.liveness_us)
         violated = first_violation(check_rows(scenario, trace.rows(), protocol.guarantees))
     except (AssertionError, LookupError, TypeError, ValueError, AttributeError, TocsinError) as error:
         violated = f"raised {type(error).__name__}: {error}"
@@ -62,6 +64,16 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
         "missed": tally.missed,
     }
     return Outcome(seed=seed, violated=violated, happened=happened)
+
+
+def _finish(simulation: Simulation, ended_at: int, liveness_us: int) -> None:
+    """What was taken late (held back by flow control, say) has the protocol's bound from then on, too."""
+    while simulation.world.tally.last_broadcast_at + liveness_us > ended_at:
+        ended_at = simulation.world.tally.last_broadcast_at + liveness_us
+        while simulation.run(ended_at, SLICE_EVENTS):
+            pass
+        if simulation.world.all_quiet():
+            return
 
 
 def first_violation(report: Report) -> str | None:

@@ -49,6 +49,7 @@ class Tally:
         self.recoveries = 0
         self.partitions = 0
         self.pauses = 0
+        self.last_broadcast_at: Micros = 0
         self.broadcast_at: dict[tuple[SiteId, int], Micros] = {}
         self.delivered_at: dict[tuple[SiteId, int], Micros] = {}  # by message: its last delivery so far
 
@@ -148,6 +149,7 @@ class World(Surroundings):
     def on_broadcast(self, now: Micros, site: SiteId, group: GroupId, seqno: int, size: int) -> None:
         self.tally.broadcasts += 1
         self.tally.broadcast_at[(site, seqno)] = now
+        self.tally.last_broadcast_at = now
         for member in self.groups[group]:
             self.owed[member] += 1
         if self.trace is not None:

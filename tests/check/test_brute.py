@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
+
 from tests.check.brute import BruteRun, brute_verdicts
 from tests.check.random_traces import RandomTrace, random_trace, scattered_trace
-
 from tocsin.check import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, Verdict, check
 
 BLOCK = 400  # traces in a test

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from tests.check.stories import told, verdict
 
+from tests.check.stories import told, verdict
 from tocsin.check import (
     FAIL,
     LEVELS,

@@ -1,7 +1,6 @@
 """The order properties broken in small stories, and the very rows that show it."""
 
 from tests.check.stories import shown, verdict
-
 from tocsin.check import FAIL, PASS
 
 

@@ -1,8 +1,8 @@
 """Safe delivery and view synchrony broken in small stories, and the very rows that show it."""
 
 import pytest
-from tests.check.stories import shown, verdict
 
+from tests.check.stories import shown, verdict
 from tocsin.check import FAIL, NOT_CHECKABLE, PASS
 
 

@@ -1,7 +1,6 @@
 """Each network model does what its file says, to the microsecond."""
 
 from tests.sim.worlds import Stage, Word
-
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.sim.conditions import EXPONENTIAL, LONG_TAIL, UNIFORM, Delay

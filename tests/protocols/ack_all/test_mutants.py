@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.mutation import mutated
 
+from tests.mutation import mutated
 from tocsin.protocols.baselines.ack_all import PROTOCOL
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim.exploration import Limits

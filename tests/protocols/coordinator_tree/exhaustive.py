@@ -2,10 +2,11 @@
 
 The explorer of the product follows a clock to the end of a scenario. Coordinator trees have to be right in the long
 run, so here time is relative: a state holds how long each timer still runs, not when it ends. A machine that does not
-measure round trips knows no absolute time, so the graph of states is finite, and what happens for ever is a cycle in it.
+measure round trips knows no absolute time, so the graph of states is finite, and what goes on for ever is a cycle.
 
-Messages arrive, or are lost within a budget, in every order; broadcasts, the partition and its end happen at any point;
-time passes when nothing is in flight.
+Messages arrive, or are lost within a budget, in every order; time passes when nothing is in flight. The partition and
+its end happen at any moment, the broadcasts together at any moment; or, `scripted`: the first message before the
+partition, the second in it, and the partition comes and goes at any moment at which nothing is in flight.
 """
 
 from collections import deque

@@ -1,13 +1,19 @@
 """The priority lists of one site (sections 4.2 and 5.1): given, or Shortest-Distance-First, or by site number.
 
 Lists must be acyclic and jointly complete; given lists that are not are refused, with the hosts that show it.
+`tocsin.planning.priorities` makes the lists of all hosts; a site needs only its own, for which two searches are enough.
+Both give the same lists (tests/agree).
 """
 
 import heapq
+from typing import Final
 
 from tocsin.core.errors import InputError
 from tocsin.core.machine import SiteId
 from tocsin.core.topology import Topology
+from tocsin.planning.priorities import TIE_DIGITS, check_lists
+
+INFINITE: Final = float("inf")
 
 Given = dict[str, dict[str, tuple[str, ...]]]  # by source and host: hosts; names of the topology, or site numbers
 
@@ -20,12 +26,14 @@ class Lists:
         self._sites = sites
         self._topology = topology
         self._own: dict[SiteId, list[SiteId]] = {}  # by source
-        names = _site_names(sites, topology)
+        self._from_here: list[float] = []  # from this site to every site; made when first needed
+        self._names = _site_names(sites, topology)
+        self._ties = self._names if topology is not None else [""] * sites  # numbers decide where there are no names
         for source in sorted(given):
-            lists = _read_lists(source, given[source], names)
+            lists = _read_lists(source, given[source], self._names)
             if not unsafe:
-                refuse_illegal(source, lists, names)
-            self._own[names.index(source)] = lists[site]
+                refuse_illegal(source, lists, self._names)
+            self._own[self._names.index(source)] = lists[site]
 
     def of(self, source: SiteId) -> list[SiteId]:
         """PL(i) for a source, every site taking part."""
@@ -38,28 +46,40 @@ class Lists:
     def _shortest_distance_first(self, source: SiteId) -> list[SiteId]:
         """Hosts nearer to the source than this one, the nearest to this one first.
 
-        Ties: nearest to the source, then number. Without a topology every distance is the same: the source comes
+        Ties: nearest to the source, then name. Without a topology every distance is the same: the source comes
         first, then the others by number.
         """
-        from_source = [1.0] * self._sites
-        from_here = [1.0] * self._sites
-        if self._topology is not None:
-            from_source = distances(self._topology, source)
-            from_here = distances(self._topology, self._site)
-        from_source[source] = -1.0  # before everybody, also where links cost nothing
-        place = (from_source[self._site], self._site)
-        keyed: list[tuple[float, float, SiteId]] = []
+        if not self._from_here:
+            self._from_here = self._distances(self._site)
+        from_source = self._distances(source)
+        largest = max([distance for distance in from_source if distance < INFINITE])
+        unit = largest * TIE_DIGITS if largest > 0.0 else 1.0
+        ranked: list[tuple[float, str, SiteId]] = []
         for host in range(self._sites):
-            if (from_source[host], host) < place:
-                keyed.append((from_here[host], from_source[host], host))
+            ranked.append((-1.0 if host == source else rounded(from_source[host], unit), self._ties[host], host))
+        ranked.sort()
+        keyed: list[tuple[float, int, SiteId]] = []
+        for rank in range(len(ranked)):
+            host = ranked[rank][2]
+            if host == self._site:
+                break
+            keyed.append((rounded(self._from_here[host], unit), rank, host))
         keyed.sort()
         return [host for _, _, host in keyed]
+
+    def _distances(self, site: SiteId) -> list[float]:
+        return [1.0] * self._sites if self._topology is None else distances(self._topology, site)
+
+
+def rounded(distance: float, unit: float) -> float:
+    """In whole units, so that sums that differ by rounding only are ties."""
+    return distance if distance == INFINITE else float(round(distance / unit))
 
 
 def distances(topology: Topology, site: SiteId) -> list[float]:
     """The sum of link costs on the cheapest path from a site to every site; infinite where there is no path."""
     hosts = topology.hosts()
-    far = [float("inf")] * topology.node_count()
+    far = [INFINITE] * topology.node_count()
     heap: list[tuple[float, int]] = [(0.0, hosts[site])]
     while heap:
         distance, node = heapq.heappop(heap)
@@ -96,35 +116,14 @@ def refuse_illegal(source: str, lists: list[list[SiteId]], names: list[str]) -> 
     cure = "mend the lists, or run them with `unsafe_lists = true`"
     if lists[names.index(source)]:
         raise InputError(f"options: `lists.{source}.{source}`: the list of the source must be empty; {cure}")
-    for site in range(len(names)):
-        for other in range(site):
-            if site not in lists[other] and other not in lists[site]:
-                raise InputError(
-                    f"options: `lists.{source}`: not jointly complete: neither of `{names[other]}` and `{names[site]}` "
-                    f"is on the other's list; {cure}"
-                )
-    cycle = find_cycle(lists)
-    if cycle:
-        path = " -> ".join([names[site] for site in [*cycle, cycle[0]]])
+    verdict = check_lists(lists)
+    if not verdict.jointly_complete:
+        first = names[verdict.missing_pair[0]]
+        second = names[verdict.missing_pair[1]]
+        raise InputError(
+            f"options: `lists.{source}`: not jointly complete: neither of `{first}` and `{second}` is on the other's "
+            f"list; {cure}"
+        )
+    if not verdict.acyclic:
+        path = " -> ".join([names[site] for site in [*verdict.cycle, verdict.cycle[0]]])
         raise InputError(f"options: `lists.{source}`: not acyclic: {path} (each has the next on its list); {cure}")
-
-
-def find_cycle(lists: list[list[SiteId]]) -> list[SiteId]:
-    """A cycle of hosts, each with the next on its list; empty if there is none."""
-    remaining = dict.fromkeys(range(len(lists)), True)  # hosts not known to be free of cycles
-    progress = True
-    while progress:
-        progress = False
-        for site in list(remaining):
-            if not [other for other in lists[site] if other in remaining]:
-                del remaining[site]
-                progress = True
-    if not remaining:
-        return []
-    path: list[SiteId] = []
-    site = min(remaining)
-    while site not in path:
-        path.append(site)
-        onward = [other for other in lists[site] if other in remaining]
-        site = onward[0]
-    return path[path.index(site) :]

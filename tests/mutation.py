@@ -13,21 +13,25 @@ import msgspec
 from tocsin.protocols.protocol import Protocol
 
 
-def mutated(protocol: Protocol, module_name: str, old: str, new: str) -> Protocol:
+def mutated(protocol: Protocol, module_name: str, old: str, new: str, *more: tuple[str, str, str]) -> Protocol:
     """The protocol with `old`, which must occur exactly once in the module's source, replaced by `new`.
 
-    The modules of the protocol that import the mutated one are executed anew too, so that they use it.
+    The modules of the protocol that import the mutated one are executed anew too, so that they use it. `more`: further
+    (module, old, new) of the same folder, for bugs that another part of the protocol makes good; imported ones first.
     """
-    original = importlib.import_module(module_name)
-    source = _source(original)
-    assert source.count(old) == 1, f"the text to replace occurs {source.count(old)} times in {module_name}"
+    sources: dict[str, str] = {}
+    for name, text, replacement in [(module_name, old, new), *more]:
+        source = sources[name] if name in sources else _source(importlib.import_module(name))
+        assert source.count(text) == 1, f"the text to replace occurs {source.count(text)} times in {name}"
+        sources[name] = source.replace(text, replacement)
     folder = module_name.rpartition(".")[0]
     replaced: dict[str, ModuleType] = {}
     kept = {name: module for name, module in sys.modules.items() if _is_code(name, folder)}
     try:
         for name in kept:
             del sys.modules[name]
-        replaced[module_name] = _execute(module_name, original, source.replace(old, new))
+        for name, source in sources.items():
+            replaced[name] = _execute(name, kept[name], source)
         for name in sorted(kept):
             if name not in sys.modules:
                 replaced[name] = _execute(name, kept[name], _source(kept[name]))

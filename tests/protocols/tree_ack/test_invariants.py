@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.protocols.tree_ack.invariants import Invariants
 
+from tests.protocols.tree_ack.invariants import Invariants
 from tocsin.core.rng import Rng
 from tocsin.sim.run import check_rows
 from tocsin.sim.scenario import scenario_from_document

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import InputError
+from tocsin.plain_tables import read_plain_tables
 
 DOCUMENT_BYTES_MAX = 256 * 1024 * 1024  # a topology of a million links in JSON takes about 60 MB
+PLAIN_TABLES_LENGTH_MIN = 1_000_000  # characters; below, the standard reader takes half a second at most
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -23,13 +25,18 @@ def read_document(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8 text, found byte {error.start} that is not") from None
     try:
-        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        data = json.loads(text) if path.suffix == ".json" else _read_toml(text)
     except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise InputError(f"{path}: expected {kind}: {str(error).splitlines()[0]}") from None
     if not isinstance(data, dict):
         raise InputError(f"{path}: expected a table at the top, found {type(data).__name__}")
     return data
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    plain = read_plain_tables(text) if len(text) >= PLAIN_TABLES_LENGTH_MIN else None
+    return tomllib.loads(text) if plain is None else plain
 
 
 def write_whole(path: Path, data: bytes) -> None:

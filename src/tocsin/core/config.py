@@ -1,6 +1,7 @@
 """From plain data (a decoded TOML or JSON document) to validated structs, with errors that name the key.
 
-A struct that stands for a file derives from `Config`: unknown keys are errors, and the nearest known key is suggested.
+A struct that stands for a file derives from `Config`: unknown keys are errors, and the nearest known key is
+suggested.
 """
 
 import difflib
@@ -25,7 +26,8 @@ C = TypeVar("C")
 
 def decode_config(data: object, kind: type[C], source: str) -> C:
     """Turn plain data into a `kind`; `source` names the file (or the call) in errors."""
-    _refuse_strange_numbers(data, source, "")
+    if _has_strange_number(data):
+        _refuse_strange_numbers(data, source, "")
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -82,6 +84,21 @@ def _strip(info: Any) -> Any:
             if isinstance(option, (msgspec.inspect.StructType, msgspec.inspect.ListType, msgspec.inspect.DictType)):
                 return option
     return info
+
+
+def _has_strange_number(data: object) -> bool:
+    """Whether there is anything to refuse: quick, since files of a million links pass here, and names no place."""
+    waiting = [data]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return True
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+    return False
 
 
 def _refuse_strange_numbers(data: object, source: str, path: str) -> None:

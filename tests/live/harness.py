@@ -14,7 +14,6 @@ from typing import IO, Any
 
 from tests.live.namespaces import Namespaces
 from tests.runtime.live_groups import free_ports
-
 from tocsin.check import check
 from tocsin.core.errors import TocsinError
 from tocsin.runtime.keys import new_key, write_keys

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.live import namespaces
 from tests.live.harness import LiveGroup, wait_until
-
 from tocsin.protocols.registry import REGISTRY
 from tocsin.runtime.journal import journal_batches
 
@@ -81,7 +81,22 @@ class Chaos:
                 self.group.signal(name, signal.SIGCONT)
             else:
                 self.start(name)
-        wait_until("the group is whole again", self._is_whole, HEAL_SECONDS_MAX)
+        try:
+            wait_until("the group is whole again", self._is_whole, HEAL_SECONDS_MAX)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._story()}") from None
+
+    def _story(self) -> str:
+        """How each member stands, for a failure's reader."""
+        lines: list[str] = []
+        for name in SITES:
+            status = self.group.status(name)
+            if status is None:
+                lines.append(f"{name}: no answer; {self.group.errors(name)[-300:]}")
+            else:
+                parts = {part: status[part] for part in ("life", "view", "queues", "drops", "totals", "failed")}
+                lines.append(f"{name}: {parts} {status['journal']['positions']}")
+        return "\n".join(lines)
 
     def _is_whole(self) -> bool:
         statuses = [self.group.status(name) for name in SITES]

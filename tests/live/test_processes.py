@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.live.harness import LiveGroup
 
+from tests.live.harness import LiveGroup
 from tocsin.protocols.registry import REGISTRY
 
 OPTIONS = {"tree_ack": 'detector = "timeout"'}  # live, there is no perfect one

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.runtime.live_groups import write_group
 
+from tests.runtime.live_groups import write_group
 from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
 from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import new_key, read_keys, write_keys

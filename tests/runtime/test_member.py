@@ -6,9 +6,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.runtime.live_groups import run, until, write_group
 
 import tocsin
+from tests.runtime.live_groups import run, until, write_group
 from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import new_key, write_keys
 from tocsin.runtime.packing import MESSAGE_BYTES_MAX

@@ -34,9 +34,6 @@ from tocsin.runtime.wal_format import (
 )
 
 SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
-RECORDS_FACTOR = (
-    4  # a file is closed only when it is this much larger than the live records, which the next one repeats
-)
 
 
 class Laid:
@@ -68,6 +65,7 @@ class Wal:
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._offset = 0  # where the next batch goes
+        self._snapshot_end = 0  # about where the present file's snapshot ends
         self._begun = False  # whether a first snapshot was applied
         self._full = False  # whether the present file takes no more
         self._ops: list[Op] = []
@@ -173,7 +171,8 @@ class Wal:
         return laid
 
     def _is_full(self) -> bool:
-        return self._full or self._offset >= max(self._segment_bytes, RECORDS_FACTOR * self._record_bytes)
+        """The next file repeats the live records: it waits until as much as they are has been written besides."""
+        return self._full or self._offset - self._snapshot_end >= max(self._segment_bytes, self._record_bytes)
 
     def _open_next(self) -> None:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
@@ -198,6 +197,7 @@ class Wal:
         self._begins[self.segment] = _oldest_needed(groups)
         sizes = tuple(map(len, records))
         snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, spare is not None)
+        self._snapshot_end = sum(sizes)
         self._ops.insert(0, snapshot)
         self._contents[:0] = records
 

@@ -1,0 +1,121 @@
+"""Journals: Arrow files that other readers take as they are, the log behind them, retention, and traces."""
+
+from pathlib import Path
+
+import duckdb
+import polars
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import tocsin
+from tests.runtime.live_groups import run, until, write_group
+from tocsin.check import check
+from tocsin.core.errors import InputError
+from tocsin.runtime.archive import journal_files
+from tocsin.runtime.identity import is_running, site_folders
+from tocsin.runtime.journal import journal_batches, journal_is_whole
+from tocsin.runtime.trace import write_trace
+from tocsin.runtime.wal_format import segments_in
+from tocsin.traces.parquet import read_rows
+
+SMALL = '[journal]\ndurability = "process"\nsegment_bytes = 65_536\n'
+
+
+def _fill(path: Path, messages: list[bytes], leave: bool = True) -> None:
+    """One member, alone in its group, that delivers these."""
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        for message in messages:
+            await (await member.broadcast(message)).ordered()
+        if leave:
+            await member.leave()
+        else:
+            await member.close()
+
+    run(body)
+
+
+def _delivered(folder: Path) -> list[bytes]:
+    return [
+        payload
+        for batch in journal_batches(folder)
+        for event, payload in zip(batch.column("event").to_pylist(), batch.column("payload").to_pylist(), strict=True)
+        if event == "deliver"
+    ]
+
+
+def test_other_readers_take_the_files_as_they_are(tmp_path: Path) -> None:
+    messages = [b"%d" % number + bytes(700) for number in range(300)] + [b""]
+    _fill(write_group(tmp_path, sites="a", tail=SMALL), messages)
+    folder = tmp_path / "data" / "a" / "journal"
+    assert len(journal_files(folder)) > 2
+    frame = polars.read_ipc(str(folder / "*.arrow")).filter(polars.col("event") == "deliver")
+    assert frame["payload"].to_list() == messages
+    assert frame["position"].to_list() == list(range(301))
+    arrow = pa.dataset.dataset(folder, format="ipc")  # noqa: F841  (DuckDB finds it by its name)
+    answer = duckdb.sql("select count(*), sum(octet_length(payload)) from arrow where event = 'deliver'").fetchone()
+    assert answer == (301, sum(map(len, messages)))
+
+
+def test_a_large_message_over_several_files_is_one_row(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    large = bytes(range(256)) * 2000
+    _fill(path, [b"before", large, b"after"])
+    assert len(journal_files(tmp_path / "data" / "a" / "journal")) > 1
+    assert _delivered(tmp_path / "data" / "a") == [b"before", large, b"after"]
+
+
+def test_the_log_behind_the_files_is_part_of_the_journal(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    folder = tmp_path / "data" / "a"
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        for number in range(100):
+            await (await member.broadcast(b"%d" % number + bytes(2000))).ordered()
+        await until(lambda: len(journal_files(folder / "journal")) > 1)
+        assert is_running(folder)
+        assert [payload.rstrip(b"\0") for payload in _delivered(folder)] == [b"%d" % number for number in range(100)]
+        await member.close()
+
+    run(body)
+    assert not is_running(folder)
+    assert len(_delivered(folder)) == 100
+
+
+def test_retention_drops_the_oldest_and_a_trace_of_the_rest_is_refused(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="a", tail=SMALL + "keep_bytes = 150_000\n")
+    _fill(path, [b"%d" % number + bytes(5000) for number in range(100)])
+    folder = tmp_path / "data" / "a"
+    files = journal_files(folder / "journal")
+    assert files[0] > 0 and not journal_is_whole(folder)
+    assert sum(file.stat().st_size for file in (folder / "journal").glob("*.arrow")) < 250_000
+    assert _delivered(folder)[-1].rstrip(b"\0") == b"99"
+    with pytest.raises(InputError, match="retention dropped its oldest part"):
+        write_trace([tmp_path / "data"], tmp_path / "t.parquet")
+
+
+def test_lives_and_their_ends_become_crashes_and_recoveries(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    _fill(path, [b"one"], leave=False)
+    _fill(path, [b"two"], leave=True)
+    assert write_trace([tmp_path / "data"], tmp_path / "t.parquet") == 6
+    events = [row.event for row in read_rows([tmp_path / "t.parquet"])]
+    assert events == ["broadcast", "deliver", "crash", "recover", "broadcast", "deliver"]
+    report = check(read_rows([tmp_path / "t.parquet"]), one_clock=False)
+    assert report.properties["integrity"].verdict == "pass"
+    assert report.properties["validity"].verdict == "pass"
+
+
+def test_a_folder_that_is_not_a_journal_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a member's data folder"):
+        site_folders(tmp_path)
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    _fill(path, [b"x"])
+    other = tmp_path / "other.toml"
+    other.write_text(path.read_text().replace('name = "test"', 'name = "another"'))
+    with pytest.raises(InputError, match="use another data_dir"):
+        _fill(other, [b"y"])
+    assert segments_in(tmp_path / "data" / "a" / "wal") == [0]

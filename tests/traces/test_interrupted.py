@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tocsin.core.errors import InputError
+from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.traces import spool, writer
 from tocsin.traces.parquet import TraceWriter, read_rows
 
@@ -124,3 +125,19 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
         TraceWriter(tmp_path / "file" / "t.parquet", "r", ["a"])
+
+
+@pytest.mark.parametrize("spill_rows", [100, 100_000])
+def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spill_rows: int) -> None:
+    """Found while rows are put aside, or in the end: one line, and no trace."""
+    monkeypatch.setattr(writer, "SPILL_ROWS", spill_rows)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))
+    try:
+        with pytest.raises(EnvironmentMissing) as error, TraceWriter(tmp_path / "t.parquet", "r", ["a"]) as sink:
+            for time_us in range(1000):
+                sink.append(0, time_us, "crash")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+    assert "t.parquet: cannot be written: file too large; " in str(error.value)

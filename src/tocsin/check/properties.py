@@ -60,12 +60,11 @@ def check(
         if name not in PROPERTIES:
             raise InputError(f"properties: unknown property `{name}`{suggestion(name, list(PROPERTIES))}")
     collection = collect(rows)
-    sites = collection.site_count()
+    runs, sites = len(collection.histories), collection.site_count()
     findings: dict[str, list[Finding]] = {name: [] for name in names}
     for run in sorted(collection.histories):
         case = Case(collection.histories.pop(run), groups or {}, one_clock)  # popped: one run's work at a time
         for name in names:
             findings[name].append(PROPERTIES[name](case))
-    runs = len(findings[names[0]]) if names else 0
     verdicts: dict[str, Verdict] = {name: merge_findings(findings[name]) for name in names}
     return Report(collection.rows, runs, sites, verdicts)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tocsin.core.errors import InputError
+from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SCHEMA, SITE_CLOCKS, STRINGS
 from tocsin.traces.spool import Spool
 
@@ -65,7 +65,7 @@ class TraceWriter:
         rows = self._spool.pending
         rows.append((site, time_us, event, group, origin, seqno, kind, peer, size, position, view, members))
         if len(rows) >= SPILL_ROWS:
-            self._spool.put_aside()
+            self._put_aside()
 
     def close(self) -> int:
         """Write the file; the number of its rows."""
@@ -73,9 +73,11 @@ class TraceWriter:
             return int(self._spool.rows_by_site.sum())
         self._closed = True
         try:
-            self._spool.put_aside()
+            self._put_aside()
             with _BesideThenRenamed(self.path) as file:
                 self._write(file)
+        except OSError as error:
+            raise self._no_room(error) from None
         finally:
             self._spool.close()
         return int(self._spool.rows_by_site.sum())
@@ -84,6 +86,18 @@ class TraceWriter:
         """Write nothing."""
         self._closed = True
         self._spool.close()
+
+    def _put_aside(self) -> None:
+        try:
+            self._spool.put_aside()
+        except OSError as error:
+            raise self._no_room(error) from None
+
+    def _no_room(self, error: OSError) -> EnvironmentMissing:
+        reason = (error.strerror or str(error)).lower()
+        return EnvironmentMissing(
+            f"{self.path}: cannot be written: {reason}; rows wait beside it until the end: make room"
+        )
 
     def __enter__(self) -> "TraceWriter":
         return self

@@ -22,7 +22,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=14).map("".join))
 def test_what_it_reads_the_standard_reader_reads_alike(text: str) -> None:
     plain = read_plain_tables(text)
@@ -49,7 +49,7 @@ LINES = st.lists(
 ).map("\n".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(LINES)
 def test_it_reads_every_plain_file(text: str) -> None:
     try:

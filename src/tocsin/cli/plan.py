@@ -41,25 +41,25 @@ Each kind has its own --help; docs/planning.md explains them.
     "strategy": """\
 D is the time from sending to receiving, E the time that a site needs between two sendings.
 examples:
-  tocsin plan strategy --sites 20 --delay 3 --gap 1                the fastest tree for these times tocsin
-  plan strategy --sites 20 --delay 3 --gap 1 --shape chain  … and how long a chain takes tocsin plan
-  strategy --tree tree.toml --delay 3 --gap 1          a tree of your own: [children] a = ["b", "c"] tocsin
-  plan strategy --sites 1000000 --delay 1 --gap 1 --json | jq .completion_time
+  tocsin plan strategy --sites 20 --delay 3 --gap 1                the fastest tree for these times
+  tocsin plan strategy --sites 20 --delay 3 --gap 1 --shape chain  … and how long a chain takes
+  tocsin plan strategy --tree tree.toml --delay 3 --gap 1          your own tree: [children] a = ["b", "c"]
+  tocsin plan strategy --sites 1000000 --delay 1 --gap 1 --json | jq .completion_time
 """,
     "priorities": """\
 Shortest distance first: the host furthest from the source lists all others, nearest first; and so on inwards.
 examples:
-  tocsin plan priorities examples/figure-2-1.toml --source h1 tocsin plan priorities net.toml --source h1
-  --children-max 8     no host with many more than 8 children, if it can be tocsin plan priorities net.toml
-  --source h1 --json | jq .lists > lists.json tocsin plan priorities --check lists.json
-  exit 1 and a witness unless the lists are legal
+  tocsin plan priorities examples/figure-2-1.toml --source h1
+  tocsin plan priorities net.toml --source h1 --children-max 8     if it can be, no more children than that
+  tocsin plan priorities net.toml --source h1 --json | jq .lists > lists.json
+  tocsin plan priorities --check lists.json                        exit 1 and a witness if they are not legal
 """,
     "propagation": """\
 A message to a group goes to the group's primary destination and from there down the tree.
 examples:
-  tocsin plan propagation examples/figure-3.toml tocsin plan propagation groups.toml --balance 2
-  less load on the busiest site, up to 2 steps deeper tocsin plan propagation groups.toml --json | jq
-  .primary
+  tocsin plan propagation examples/figure-3.toml
+  tocsin plan propagation groups.toml --balance 2                  less load, up to 2 steps deeper
+  tocsin plan propagation groups.toml --json | jq .primary
 """,
     "reliability": """\
 The tree of the most reliable links, and on each link as many copies as it takes: the fewest in all.

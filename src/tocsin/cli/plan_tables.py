@@ -27,7 +27,7 @@ def print_strategy(plan: Strategy, shape: str, names: list[str]) -> None:
     )
     if plan.completion_time() <= LISTED_TIMES_MAX:
         console.print()
-        console.print(_times(plan.received()))
+        console.print(_times(plan.received(), plan.sites))
     console.print()
     console.print(
         _tree(
@@ -42,11 +42,13 @@ def _capacity(plan: Strategy) -> str:
     return f"{plan.buffer_capacity():,}" if plan.completion_time() <= LISTED_TIMES_MAX else "an unlisted number of"
 
 
-def _times(received: list[int]) -> Table:
+def _times(received: list[int], sites: int) -> Table:
+    """Who receives when; the last count is cut to the sites that there are."""
     table = _table("time>", "receive>", "in all>")
     total = 0
     shown = 0
     for time, count in enumerate(received):
+        count = min(count, sites - total)
         total += count
         if count and shown < ROWS_MAX:
             shown += 1

@@ -69,6 +69,7 @@ PROTOCOL = Protocol(
         "view_synchrony",
     ),
     assumptions=Assumptions(
+        sites_max=12,
         crashes_recover=True,
         joins=True,
         leaves=True,
@@ -76,6 +77,10 @@ PROTOCOL = Protocol(
         "member; otherwise the group waits for members to come back",
     ),
     liveness_us=20_000_000,
-    variations={"order": ("list", "list", "rotating"), "commit": ("entry", "entry", "cycle")},
+    variations={
+        "order": ("list", "list", "rotating"),
+        "commit": ("entry", "entry", "cycle"),
+        "token_to": ("all", "all", "next"),
+    },
     expects=("views",),
 )

@@ -30,6 +30,7 @@ class Circulation(Sending):
 
     def __init__(self, setup: Setup, outbox: Outbox) -> None:
         super().__init__(setup, outbox)
+        self._to_all = self._options.token_to == "all"
         self._holding = False  # it is this site's turn
         self._passed: Token | None = None  # the token this site passed, until a newer one is seen
         self._unanswered = 0  # reissues of it
@@ -68,6 +69,8 @@ class Circulation(Sending):
             return
         self._take_over(now, token)
         if ring.owner() == self._site and ring.turn == turn:
+            if not self._to_all:
+                self._outbox.send(source, Holding(ring.view, token.cycle, token.position))
             self._begin_turn(now)
 
     def _on_old_token(self, source: SiteId, token: Token) -> None:
@@ -127,43 +130,54 @@ class Circulation(Sending):
         """How long to keep the token: not at all while something goes on, up to the idle limit when nothing does."""
         token = self._ring.newest
         options = self._options
-        if not options.pass_at_once:
-            return options.token_hold_us
+        busy_us = 0 if options.pass_at_once else options.token_hold_us
         if token is None:
-            return 0 if self._unannounced else options.token_hold_us
+            return busy_us if self._unannounced else options.token_hold_us
         rounds = self._idle_rounds(token)
         if rounds < 1 or self._has_work(rounds):
-            return 0
+            return busy_us
         return self._idle_hold_us(token, rounds)
 
     def _idle_rounds(self, token: Token) -> int:
         return (token.cycle * self._ring.size + token.position - token.changed) // self._ring.size
 
     def _idle_hold_us(self, token: Token, rounds: int) -> int:
+        """T * 2^(2k - 1) after k idle rounds, up to the limit; T while entries wait for somebody."""
         options = self._options
-        if rounds < 1 or token.state or options.idle_hold_us == 0 or not options.pass_at_once:
+        if rounds < 1 or token.state or options.idle_hold_us <= options.token_hold_us:
             return options.token_hold_us
-        return min(max(options.idle_hold_us, options.token_hold_us), options.token_hold_us << min(rounds - 1, 24))
+        return min(options.idle_hold_us, options.token_hold_us << min(2 * rounds - 1, 24))
 
     def _has_work(self, rounds: int) -> bool:
         """Whether this turn can change the state, or data says that another's soon will."""
         if self._unannounced or (self._loose > 0 and rounds < 3):
             return True
-        for slot in self._ring.slots.values():
-            if slot.destination and not slot.counted and not slot.missing:
-                return True
-        return False
+        slots = self._ring.slots.values()
+        return len([slot for slot in slots if slot.destination and not slot.counted and not slot.missing]) > 0
 
     def _on_own_data(self, now: Micros) -> None:
         if self._ring.size == 1:
             self._begin_turn(now)
         elif self._holding:
             self._on_work(now)
-        elif self._options.hurry and not self._asked_hurry:
-            token = self._ring.newest
-            if token is not None and self._idle_rounds(token) >= 1 and self._ring.owner() != self._site:
-                self._asked_hurry = True
-                self._send_hurry(now)
+        else:
+            self._maybe_hurry(now)
+
+    def _on_repaired(self, now: Micros) -> None:
+        """An entry that the token waits for can now be counted."""
+        if not self._holding:
+            self._maybe_hurry(now)
+
+    def _maybe_hurry(self, now: Micros) -> bool:
+        """Ask for a token that is being held because nothing went on."""
+        if not self._options.hurry or self._asked_hurry or self._status != ACTIVE:
+            return False
+        token = self._ring.newest
+        if token is None or self._idle_rounds(token) < 1 or self._ring.owner() == self._site:
+            return False
+        self._asked_hurry = True
+        self._send_hurry(now)
+        return True
 
     def _on_work(self, now: Micros) -> None:
         if self._holding and self._options.pass_at_once and self._status == ACTIVE:
@@ -177,7 +191,7 @@ class Circulation(Sending):
             self._hurried = True
             self._outbox.cancel_timer(HOLD, 0)
             self._end_turn(now)
-        elif hurry.turn < self._ring.turn and self._ring.newest is not None:
+        elif self._to_all and hurry.turn < self._ring.turn and self._ring.newest is not None:
             self._outbox.send(source, self._ring.newest)  # it has missed that the token moved
 
     def _end_turn(self, now: Micros) -> None:
@@ -186,19 +200,22 @@ class Circulation(Sending):
         old = ring.newest
         turn = ring.turn if ring.turn >= 0 else ring.size
         cycle = turn // ring.size
-        changed = self._hurried
+        changed = turn + 1 if self._hurried or old is None else old.changed
         state: list[StateEntry] = []
         noted: list[TurnSlot] = []
         if old is not None:
             for entry in old.state:
                 if entry.sender == self._site and self._is_full(entry):
-                    changed = True
-                    continue
-                counted = self._maybe_count(entry, noted)
-                changed = changed or counted
-                state.append(_with_one_more(entry) if counted else entry)
-        announced = self._announce(cycle, state, noted)
-        changed = changed or announced
+                    changed = turn + 1
+                elif self._maybe_count(entry, noted):
+                    changed = turn + 1
+                    state.append(_with_one_more(entry))
+                else:
+                    state.append(entry)
+        if not state and not self._hurried:
+            changed = min(changed, turn + 1 - ring.size)  # all done: idle from here on, without another round
+        if self._announce(cycle, state, noted):
+            changed = turn + 1
         if noted:
             self._persist(Turn(ring.view, tuple(noted)))
         self._holding = False
@@ -206,11 +223,17 @@ class Circulation(Sending):
         token = self._next_token(old, turn, state, changed)
         self._passed = token if ring.size > 1 else None
         self._unanswered = 0
-        self._multicast(token)
         if ring.size > 1:
+            self._send_token(token)
             self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
         self._take_over(now, token)
         self._maybe_checkpoint()
+
+    def _send_token(self, token: Token) -> None:
+        if self._to_all:
+            self._multicast(token)
+        else:
+            self._outbox.send(self._ring.members[token.position], token)
 
     def _is_full(self, entry: StateEntry) -> bool:
         position = self._ring.place_of[entry.sender]
@@ -267,7 +290,7 @@ class Circulation(Sending):
         self._unannounced = pending[start:]
         return True
 
-    def _next_token(self, old: Token | None, turn: int, state: list[StateEntry], changed: bool) -> Token:
+    def _next_token(self, old: Token | None, turn: int, state: list[StateEntry], changed: int) -> Token:
         """The token for the next owner, with this site's part of the flow control."""
         ring = self._ring
         entries = tuple(state)
@@ -292,7 +315,7 @@ class Circulation(Sending):
             window,
             used,
             shrunk,
-            turn + 1 if changed or old is None else old.changed,
+            max(0, changed),
             low,
             stable,
         )
@@ -338,13 +361,17 @@ class Circulation(Sending):
 
     def _next_hold_us(self, token: Token) -> int:
         """How long the next owner may keep the token."""
-        return self._idle_hold_us(token, self._idle_rounds(token))
+        rounds = self._idle_rounds(token)
+        if rounds < 1 and self._options.pass_at_once:
+            return 0
+        return self._idle_hold_us(token, rounds)
 
     def _lost_us(self) -> int:
         """When the token must have been seen: the longest hold, and all reissues."""
         options = self._options
-        hold_us = max(options.token_hold_us, options.idle_hold_us if options.pass_at_once else 0)
-        return hold_us + (options.reissue_us << (options.reissues + 1)) + options.reissue_us
+        hold_us = max(options.token_hold_us, options.idle_hold_us)
+        turns = 1 if self._to_all else self._ring.size  # seen at every turn, or only at one's own
+        return turns * (hold_us + (options.reissue_us << (options.reissues + 1)) + options.reissue_us)
 
     # Loss
 
@@ -354,6 +381,10 @@ class Circulation(Sending):
         if token is None or self._status != ACTIVE or holding.view != token.view or holding.cycle != token.cycle:
             return
         if holding.position == token.position and self._ring.members[token.position] == source:
+            if not self._to_all:
+                self._passed = None
+                self._outbox.cancel_timer(REISSUE, 0)
+                return
             self._unanswered = 0
             self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
@@ -367,7 +398,7 @@ class Circulation(Sending):
             self._start_change(now, [self._ring.members[token.position]])
             return
         self._unanswered += 1
-        self._multicast(token)
+        self._send_token(token)
         self._outbox.set_timer(REISSUE, 0, now + (self._options.reissue_us << self._unanswered))
 
     # Trimming

@@ -2,10 +2,10 @@
 
 A message is delivered in a view only when all its destinations there have counted it, each having it on stable storage
 first. Members that report have stopped counting. So an entry that a reporting destination has not counted was delivered
-by nobody and will be by nobody; its sender announces it again. An entry that all reporting destinations have counted may
-have been delivered by one that does not report: it is kept (`keep_limit`). If all its destinations report, it is known to
-be everywhere and is delivered in the old view (`full_limit`); otherwise first thing in the new one, whose members all
-have it.
+by nobody and will be by nobody; its sender announces it again. An entry that all reporting destinations have counted
+may have been delivered by one that does not report: it is kept (`keep_limit`). If all its destinations report, it is
+known to be everywhere and is delivered in the old view (`full_limit`); otherwise first thing in the new one, whose
+members all have it.
 
 That is why newcomers are let in only by a change in which all members of the old view take part: whatever is kept is
 then full, and nobody in the new view lacks what the others deliver there.

@@ -1,9 +1,9 @@
 """What all parts of the machine share: its state, its records, its messages, and delivery.
 
 Durability, in one place. Own messages are persisted when taken. Messages of others are persisted (`Kept`) in the step
-that counts them, with a `Turn` that says what was counted, before the token leaves. How far a site has delivered needs no
-record: the end of its log says it, counted from where its view started (`Installed`). Promises and accepted proposals
-are persisted before they are sent.
+that counts them, with a `Turn` that says what was counted, before the token leaves. How far a site has delivered needs
+no record: the end of its log says it, counted from where its view started (`Installed`). Promises and accepted
+proposals are persisted before they are sent.
 """
 
 from abc import abstractmethod
@@ -142,7 +142,7 @@ class Foundation(Machine):
         )
 
     def _show_view(self, view: int, members: list[SiteId], primary: bool) -> None:
-        """Tell the application. Sites of no group only send: they are members of nothing, and hear when they have left."""
+        """Tell the application. Sites of no group only send: they are members of nothing; they hear when they left."""
         self._shown_view = view
         if not self._is_receiver[self._site] and self._status != LEFT:
             return

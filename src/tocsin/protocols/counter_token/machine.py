@@ -16,8 +16,8 @@ Paper: Chang, Hwang, "An Ordered and Reliable Broadcast Protocol for Distributed
 | 6 multicast: the IDs field                     | StateEntry.group, Ring.destinations                       |
 
 We differ from the paper in this:
-- A list is changed by consensus among the last list's members (`membership.py`, `consensus.py`), not by a token that just
-  carries the new one: with partitions, crashes during the change and restarts, nothing less gives one line of lists.
+- A list is changed by consensus among the last list's members (`membership.py`, `consensus.py`), not by a token that
+just carries the new one: with partitions, crashes during the change and restarts, nothing less gives one line of lists.
 - Entries are committed in one order over all groups, each when all before it are.
 - Messages are on stable storage before they are counted, so what was delivered anywhere survives a crash of everybody.
 - An entry is counted once by each destination: a member remembers what it has counted (ERRATA).

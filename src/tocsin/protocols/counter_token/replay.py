@@ -1,8 +1,8 @@
 """A site that was away gets the deliveries it lacks from any member's log, in order, with the views between them.
 
-It asks for a batch at a time, for each of its groups, and delivers what comes in the one order of all groups (each run of
-a batch names its view and its place). A member whose log does not reach back far enough says so; if all that answer say so,
-the site goes on at the earliest position that can be had, and the application is told what it missed.
+It asks for a batch at a time, for each of its groups, and delivers what comes in the one order of all groups (each run
+of a batch names its view and its place). A member whose log does not reach back far enough says so; if all that answer
+say so, the site goes on at the earliest position that can be had, and the application is told what it missed.
 """
 
 from typing import Final

@@ -2,8 +2,8 @@
 
 A broadcast leaves at once if the window and the flags allow it; it is announced at the sender's next turn.
 
-The window (beyond the paper). Each member may have `window / (2 n)` bytes outstanding at any time, plus what it took from
-the shared other half at its last turn; the token carries how much of that half is taken.
+The window (beyond the paper). Each member may have `window / (2 n)` bytes outstanding at any time, plus what it took
+from the shared other half at its last turn; the token carries how much of that half is taken.
 
 Repair. A destination that knows from the token that it lacks messages waits for a moment (the token may have overtaken
 them), or not at all if later ones of that sender have arrived; then it multicasts one request that names ranges. Others
@@ -150,10 +150,8 @@ class Sending(Foundation):
         """Something arrived that the token should know of; the owner may pass it on."""
 
     def _is_missing(self, data: Data) -> bool:
-        for slot in self._incomplete:
-            if slot.sender == data.origin and data.seqno in slot.missing:
-                return True
-        return False
+        wanted = [slot for slot in self._incomplete if slot.sender == data.origin and data.seqno in slot.missing]
+        return len(wanted) > 0
 
     def _fill(self, now: Micros, data: Data) -> bool:
         """The message was missing in a known entry."""
@@ -172,7 +170,11 @@ class Sending(Foundation):
             self._outbox.cancel_timer(REQUEST, origin)
             self._learn_wait(now, origin)
             self._request_number.pop(origin, 0)
+            self._on_repaired(now)
         return found
+
+    def _on_repaired(self, now: Micros) -> None:
+        """Nothing of an origin's announced messages is missing any more."""
 
     def _learn_wait(self, now: Micros, origin: SiteId) -> None:
         """Data that came by itself after the token: how long it took is how long to wait."""
@@ -203,24 +205,16 @@ class Sending(Foundation):
 
     def _plan_request(self, now: Micros, slot: Slot) -> None:
         origin = slot.sender
-        asked = origin in self._request_number
-        if self._options.requests == "single":
-            self._losses = True
-            number = self._request_number.get(origin, 0)
-            for seqno in sorted(slot.missing):
-                self._send_single(origin, number, seqno)
-            self._request_number[origin] = number + 1
-            if not asked:
-                self._outbox.set_timer(REQUEST, origin, now + self._options.request_us)
-            return
-        if asked:
+        if origin in self._request_number:
             return  # the timer runs
         self._request_number[origin] = 0
         self.stat_missing_since[origin] = now
-        if self._highest[origin] > min(slot.missing):
+        options = self._options
+        wait_us = self.stat_wait_us if options.request_wait_us < 0 else options.request_wait_us
+        if wait_us == 0 or (options.request_on_gap and self._highest[origin] > min(slot.missing)):
             self._send_request(now, origin)
         else:
-            self._outbox.set_timer(REQUEST, origin, now + self.stat_wait_us)
+            self._outbox.set_timer(REQUEST, origin, now + wait_us)
 
     def _send_request(self, now: Micros, origin: SiteId) -> None:
         """Ask for everything that is missing of an origin, and again later."""
@@ -317,5 +311,9 @@ class Sending(Foundation):
     def _send_hurry(self, now: Micros) -> None:
         """Ask the owner of an idle token for it."""
         ring = self._ring
-        self._outbox.send(ring.owner(), Hurry(ring.view, ring.turn))
+        hurry = Hurry(ring.view, ring.turn)
+        if self._options.token_to == "all":
+            self._outbox.send(ring.owner(), hurry)
+        else:
+            self._multicast(hurry)  # where the token is, is not known
         self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us)

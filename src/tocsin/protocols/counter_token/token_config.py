@@ -1,4 +1,5 @@
-"""What `counter_token` can be told. Defaults are for real use; `PAPER` in the docs page lists the paper's own values."""
+"""What `counter_token` can be told. Defaults are for real use; `PAPER` in the docs page lists the paper's own
+values."""
 
 from typing import Annotated, Literal
 
@@ -17,6 +18,13 @@ class CounterTokenOptions(Options, frozen=True):
             "the token a hundred times a second before the hold grows.",
         ),
     ] = 1_000
+    token_to: Annotated[
+        Literal["all", "next"],
+        Meta(
+            description="The token is multicast to all (the paper; N - 1 messages where there is no multicast), or "
+            "sent to the next owner, which acknowledges it: two messages whatever N, and commits up to a round later."
+        ),
+    ] = "all"
     pass_at_once: Annotated[
         bool,
         Meta(
@@ -28,9 +36,9 @@ class CounterTokenOptions(Options, frozen=True):
         int,
         Meta(
             ge=0,
-            description="Limit of the hold time of an idle group: min(idle_hold_us, token_hold_us * 2^(k-1)) after k rounds "
-            "in which nothing changed. 0: no growth (the paper). 100 ms: an idle group passes ten tokens a second; "
-            "a lost token of an idle group is noticed within `idle_hold_us` more.",
+            description="Limit of the hold time of an idle group: min(idle_hold_us, token_hold_us * 2^(2k-1)) after "
+            "k rounds in which nothing changed. 0: no growth (the paper). 100 ms: an idle group passes ten tokens a "
+            "second; a lost token of an idle group is noticed within `idle_hold_us` more.",
         ),
     ] = 100_000
     hurry: Annotated[
@@ -43,15 +51,15 @@ class CounterTokenOptions(Options, frozen=True):
     order: Annotated[
         Literal["list", "rotating"],
         Meta(
-            description="Order inside a cycle: always from the head of the token-passing-list, or from the next node in "
-            "each cycle (section 2.3); rotating commits whole cycles."
+            description="Order inside a cycle: always from the head of the token-passing-list, or from the next node "
+            "in each cycle (section 2.3); rotating commits whole cycles."
         ),
     ] = "list"
     commit: Annotated[
         Literal["entry", "cycle"],
         Meta(
-            description="Commit entry by entry, or only whole cycles as the paper does. The order is the same; entries come "
-            "up to a cycle earlier."
+            description="Commit entry by entry, or only whole cycles as the paper does. The order is the same; "
+            "entries come up to a cycle earlier."
         ),
     ] = "entry"
     quorum: Annotated[
@@ -64,16 +72,31 @@ class CounterTokenOptions(Options, frozen=True):
     requests: Annotated[
         Literal["ranges", "single"],
         Meta(
-            description="Requests name ranges, wait shortly for data that the token overtook, and hush when another asks "
-            "for the same (ranges); or each names one message and is sent at once (single: the paper)."
+            description="Requests name ranges, and hush when another asks for the same (ranges); or each names one "
+            "message (single: the paper)."
         ),
     ] = "ranges"
+    request_on_gap: Annotated[
+        bool,
+        Meta(
+            description="Do not wait for a missing message when a later one of its sender has arrived. False for "
+            "networks that reorder much."
+        ),
+    ] = True
+    request_wait_us: Annotated[
+        int,
+        Meta(
+            ge=-1,
+            description="How long a message that the token announces may be late before it is asked for: -1 adapts "
+            "(twice the usual lag, at most `request_us`), 0 asks at once (the paper).",
+        ),
+    ] = -1
     request_us: Annotated[
         int,
         Meta(
             ge=1,
-            description="Time between a request and its repetition (doubling up to eight times that), and the upper limit of "
-            "the adaptive wait, which is twice the usual lag of data behind the token. Take two round trips.",
+            description="Time between a request and its repetition (doubling up to eight times that), and the upper "
+            "limit of the adaptive wait, which is twice the usual lag of data behind the token. Take two round trips.",
         ),
     ] = 20_000
     reissue_us: Annotated[
@@ -97,8 +120,8 @@ class CounterTokenOptions(Options, frozen=True):
         int,
         Meta(
             ge=1,
-            description="How long the coordinator of a new view waits for answers before it does without, and before it "
-            "or another tries again (doubling up to sixteen times that).",
+            description="How long the coordinator of a new view waits for answers before it does without, and before "
+            "it or another tries again (doubling up to sixteen times that).",
         ),
     ] = 100_000
     join_us: Annotated[
@@ -117,10 +140,10 @@ class CounterTokenOptions(Options, frozen=True):
         int,
         Meta(
             ge=0,
-            description="Upper limit of what the whole group may have outstanding (sent, not yet committed), 512 bytes of "
-            "overhead for each message included. Half of the present window is shared equally, half goes to those "
-            "with most to send. It grows by an eighth a round under load and falls by a quarter on loss or a flag. "
-            "0: no window (the paper).",
+            description="Upper limit of what the whole group may have outstanding (sent, not yet committed), 512 "
+            "bytes of overhead for each message included. Half of the present window is shared equally, half goes to "
+            "those with most to send. It grows by an eighth a round under load and falls by a quarter on loss or a "
+            "flag. 0: no window (the paper).",
         ),
     ] = 4 << 20
     window_min_bytes: Annotated[

@@ -1,0 +1,124 @@
+"""Planted bugs in `counter_token`: a bounded swarm finds each."""
+
+import pytest
+
+from tests.mutation import mutated
+from tocsin.protocols.counter_token import PROTOCOL
+from tocsin.sim.swarm import first_failure
+
+FOLDER = "tocsin.protocols.counter_token."
+SEEDS = range(250)
+
+COUNTING = """\
+        if slot.missing:
+            if not slot.kept:
+                slot.kept = True
+                noted.append(TurnSlot(slot.place, slot.group, slot.sender, False, slot.ranges))
+            return False
+        held = self._held[slot.sender]
+        for start, end in slot.numbers:
+            for seqno in range(start, end):
+                self._persist_kept(held[seqno])
+"""
+
+MUTANTS = {
+    "counts an entry again in every turn": (
+        "circulation",
+        "if slot is None or not slot.destination or slot.counted:",
+        "if slot is None or not slot.destination or slot.sender == self._site:",
+    ),
+    "counts what it has not on disk": (
+        "circulation",
+        "                self._persist_kept(held[seqno])\n",
+        "                pass\n",
+    ),
+    "counts without having all": (
+        "circulation",
+        COUNTING,
+        "",
+    ),
+    "commits before the counter is full": (
+        "ring",
+        "if entry.counter >= slot.expected:",
+        "if entry.counter + 1 >= slot.expected:",
+    ),
+    "forgets rule 2": ("ring", "                if slot.place not in known:\n", "                if False:\n"),
+    "accepts a token again": ("circulation", "        if turn <= ring.turn:\n", "        if turn < ring.turn - 1:\n"),
+    "deletes an entry before all have counted it": (
+        "circulation",
+        "return slot is None or slot.full  # not known",
+        "return True  # not known",
+    ),
+    "installs a list without a majority": (
+        "installing",
+        'self._needs_majority = self._options.quorum == "majority"',
+        "self._needs_majority = False",
+    ),
+    "ignores an accepted proposal": (
+        "membership",
+        "proposal = None if change.best is None else change.best.accepted",
+        "proposal = None",
+    ),
+    "forgets what may have been delivered": (
+        "consensus",
+        "        keep_limit = place + 1\n",
+        "        keep_limit = full_limit\n",
+    ),
+    "keeps what a destination lacks": (
+        "consensus",
+        "                elif place not in counted[member]:\n",
+        "                elif False:\n",
+    ),
+    "delivers in the old view what not all of it have": (
+        "consensus",
+        "        if all_present:\n",
+        "        if True:\n",
+    ),
+    "lets newcomers in while members are missing": ("consensus", "    if complete:\n", "    if True:\n"),
+    "goes on in its view after a crash": (
+        "machine",
+        "            self._status = FROZEN\n",
+        "            self._status = ACTIVE\n",
+    ),
+    "uses numbers again after a crash": (
+        "machine",
+        "            self._next_seqno = max(self._next_seqno, record.seqno + 1)\n",
+        "            pass\n",
+    ),
+    "uses positions again after a crash": (
+        "machine",
+        "if 0 < slot.count <= delivered[slot.group]:",
+        "if slot.count < 0:",
+    ),
+    "delivers new messages before old ones": (
+        "installing",
+        "        self._lagging = self._is_behind()\n",
+        "        self._lagging = False\n",
+    ),
+    "goes on counting after a promise": (
+        "membership",
+        "        else:\n            self._freeze()\n            if (prepare.number",
+        "        else:\n            if (prepare.number",
+    ),
+    "never answers a request": (
+        "sending",
+        "            self._answer_own(now, source, request.number, numbers)\n",
+        "            pass\n",
+    ),
+    "never sends the token again": (
+        "circulation",
+        "        self._unanswered += 1\n        self._send_token(token)\n",
+        "        self._unanswered += 1\n",
+    ),
+    "the receiver of a promise forgets the entries": (
+        "installing",
+        "            if slot.destination:\n                items.append(",
+        "            if slot.full:\n                items.append(",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_planted_bug_is_caught(name: str) -> None:
+    module, old, new = MUTANTS[name]
+    assert first_failure(mutated(PROTOCOL, FOLDER + module, old, new), SEEDS) is not None

@@ -103,11 +103,15 @@ SWARMED = {
         "                        self._outbox.send(site, instance.message)\n",
         "                        pass\n",
     ),
-    "does not ask for what it lacks": ("pulls", "        if catchup.helper < 0:\n", "        if False:\n"),
+    "does not ask for what it lacks": (
+        "pulls",
+        "            self._outbox.set_timer(PULL, stream.group, now + self._patience_us)\n",
+        "            pass\n",
+    ),
     "asks one site only": (
         "pulls",
-        "        if self.catchups[group].wanted:\n            self._ask_next",
-        "        if False:\n            self._ask_next",
+        "        self._peers.watch(now, catchup.helper)\n        self._set_pull(now, group)\n",
+        "        self._peers.watch(now, catchup.helper)\n        self._outbox.cancel_timer(PULL, group)\n",
     ),
     "believes for ever that a site has failed": ("peers", "        return site in self.failed", "        return False"),
     "tells nobody that it is back": (

@@ -8,6 +8,7 @@ from msgspec import Meta
 from tocsin.core.message import Message, Options, Record
 
 Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a position
+Newest = Annotated[int, Meta(ge=0, lt=(1 << 62) - 1)]  # a sequence number whose successor is a number, too
 Last = Annotated[int, Meta(ge=-1, lt=1 << 62)]  # the newest of something; -1 where there is none
 
 SHAPES = Literal["minimum", "chain", "bush"]
@@ -21,7 +22,7 @@ class Data(Message, frozen=True):
     kind: ClassVar[str] = "data"
     group: Number
     origin: Number
-    seqno: Number
+    seqno: Newest
     previous: Last  # the origin's message before this one in the same group
     done: Number  # the broadcasts of all smaller numbers in this group are complete
     stable: Number  # everybody, sites that are down included, has all smaller numbers
@@ -54,7 +55,7 @@ class Complete(Message, frozen=True):
     kind: ClassVar[str] = "null"
     group: Number
     origin: Number
-    last: Number
+    last: Newest
     stable: Number
     missing: tuple[Number, ...]  # sites that had failed and may lack some of them
 
@@ -110,7 +111,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     """One message of a `Batch`."""
 
     origin: Number
-    seqno: Number
+    seqno: Newest
     previous: Last
     complete: bool  # whether the sender of the batch knows the broadcast to be complete
     payload: bytes

@@ -39,6 +39,7 @@ class Pulls:
         self._broadcasts = broadcasts
         self._store = store
         self._outbox = outbox
+        self._patience_us: int = options.resend_us
         self._wait_us: int = PULL_RESENDS * options.resend_us
 
     def quiet(self) -> bool:
@@ -56,10 +57,11 @@ class Pulls:
             self.want(now, stream, missing, holder)
 
     def want(self, now: Micros, stream: Stream, seqno: int, holder: SiteId) -> None:
+        """There is a message that we lack. It may be on its way: we ask only if it has not come after a while."""
         catchup = self.catchups[stream.group]
+        if not catchup.wanted:
+            self._outbox.set_timer(PULL, stream.group, now + self._patience_us)
         catchup.want(stream.origin, seqno, holder if holder in stream.members else -1)
-        if catchup.helper < 0:
-            self._ask_next(now, stream.group)
 
     def on_failed(self, now: Micros, site: SiteId) -> None:
         for group in range(len(self._groups)):
@@ -67,7 +69,7 @@ class Pulls:
                 self._ask_next(now, group)
 
     def on_pull_timer(self, now: Micros, group: GroupId) -> None:
-        """The helper was silent, or nobody had anything."""
+        """What we lack has not come by itself, the helper was silent, or nobody had anything."""
         if self.catchups[group].wanted:
             self._ask_next(now, group)
 

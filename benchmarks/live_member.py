@@ -1,8 +1,8 @@
-"""One member of the live benchmark: broadcasts as fast as the group takes it, or at a rate, and counts what is delivered.
+"""One member of the live benchmark: broadcasts as fast as the group takes it, or at a rate, and counts what is
+delivered.
 
-Prints READY, reads the starting time (CLOCK_MONOTONIC seconds) from stdin, sends during warm-up and measurement, prints one
-JSON line. Run by benchmarks/live.py.
-"""
+Prints READY, reads the starting time (CLOCK_MONOTONIC seconds) from stdin, sends during warm-up and measurement, prints
+one JSON line. Run by benchmarks/live.py."""
 
 import argparse
 import asyncio
@@ -59,7 +59,9 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-async def send_at_rate(member: tocsin.Member, size: int, rate: float, begin: float, window: float, end: float) -> list[float]:
+async def send_at_rate(
+    member: tocsin.Member, size: int, rate: float, begin: float, window: float, end: float
+) -> list[float]:
     """Broadcast single messages at a steady rate; the times to their own ordered delivery."""
     times: list[float] = []
     tasks: set[asyncio.Task[None]] = set()

@@ -1,7 +1,7 @@
 """`counter_token`, five processes in five network namespaces: kill -9, stopped processes, cut links, restarts of all.
 
 After each healing the audit of all journals finds no violation, and every message that was acknowledged as durable is
-in every journal. """
+in every journal."""
 
 import random
 import signal

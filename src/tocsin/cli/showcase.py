@@ -28,7 +28,6 @@ examples:
   tocsin showcase --engine check        judge in plain Python in place of Spark
 exit code: 0 every property holds, 1 one does not
 """
-FEED_SECONDS = 24.0  # over which the messages are given to the members
 FINISH_SECONDS_MAX = 120.0
 PROMISED = ("integrity", "validity", "agreement", "uniform_agreement", "fifo", "single_source", "multiple_source")
 ALSO_PROMISED = ("multiple_group", "acyclic", "safe", "view_synchrony")
@@ -37,6 +36,9 @@ ALSO_PROMISED = ("multiple_group", "acyclic", "safe", "view_synchrony")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("--messages", type=int, default=50_000, help="in all, from all members (default 50000)")
+    parser.add_argument(
+        "--seconds", type=float, default=24.0, help="over which they are sent, with the faults in between (default 24)"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where trace and page go (default: a new folder)")
     parser.add_argument(
         "--engine",
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(stderr=arguments.json, highlight=False)
     began = time.monotonic()
     with Stage(out, arguments.messages) as stage:
-        moments = _play(stage, console)
+        moments = _play(stage, arguments.seconds, console)
         console.print(
             f"  {'%5.1f' % (time.monotonic() - began)} s  everything sent is delivered everywhere; reading the journals"
         )
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if held else 1
 
 
-def _play(stage: Stage, console: Console) -> list[Moment]:
+def _play(stage: Stage, seconds: float, console: Console) -> list[Moment]:
     """The acts, in order; each is told as it happens."""
     console.print(
         f"five members on this machine, {LOSS:.0%} of their datagrams lost, {stage.messages:,} messages from all"
@@ -92,8 +94,8 @@ def _play(stage: Stage, console: Console) -> list[Moment]:
         bars = {name: progress.add_task(name, total=stage.messages, note="") for name in SITES}
         while True:
             elapsed = time.monotonic() - began
-            stage.feed(min(1.0, elapsed / FEED_SECONDS))
-            while acts and elapsed >= acts[0][0] * FEED_SECONDS:
+            stage.feed(min(1.0, elapsed / seconds))
+            while acts and elapsed >= acts[0][0] * seconds:
                 _, what, do = acts.pop(0)
                 do()
                 moments.append(Moment(time.monotonic() - began, what))
@@ -101,7 +103,7 @@ def _play(stage: Stage, console: Console) -> list[Moment]:
             _show(progress, bars, stage.sample(time.monotonic() - began))
             if not acts and stage.is_done():
                 return moments
-            if elapsed > FEED_SECONDS + FINISH_SECONDS_MAX:
+            if elapsed > seconds + FINISH_SECONDS_MAX:
                 raise TocsinError(f"not everything was delivered within {FINISH_SECONDS_MAX:g} s; see {stage.data}")
             time.sleep(0.1)
 

@@ -1,0 +1,110 @@
+"""Hostile input at a member's port while it serves: no exception, no growth of memory, no effect on order."""
+
+import random
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.harness import LiveGroup, wait_until
+from tocsin.protocols.registry import REGISTRY
+from tocsin.runtime.group_config import Group, read_group
+from tocsin.runtime.keys import new_key, read_keys
+from tocsin.runtime.seal import HEADER, Keyring, Sealer
+from tocsin.runtime.segments import OFFSET, Splitter
+
+BATCH = 500  # datagrams between two looks at the member
+GROWTH_BYTES_MAX = 40 << 20
+
+
+def hostile_datagrams(group: Group, seed: int) -> Iterator[bytes]:
+    """Random, truncated, bit-flipped, forged and half-sent datagrams, without end."""
+    source = random.Random(seed)
+    keys = read_keys(group.key_file) if group.key_file is not None else []
+    ring = Keyring(group.identity(), keys)
+    real = Sealer(ring, 1, 1)  # of an old session: genuine, and to be refused
+    forger = Keyring(group.identity(), [new_key()])
+    forger.tag = ring.tag
+    forged = Sealer(forger, 1, 1 << 62)
+    splitter = Splitter(1472)
+    while True:
+        kind = source.randrange(6)
+        if kind == 0:
+            yield source.randbytes(source.randrange(1500))
+            continue
+        header, sealed = (real if kind % 2 else forged).seal(source.randbytes(source.choice((10, 300, 30_000))))
+        if kind >= 3:
+            header = ring.tag + ring.sealing_id + header[8:]  # a key id that is known, a seal that is not
+        datagram = bytearray(source.choice(splitter.split(header, sealed)).data[:1472])
+        if kind == 4:
+            datagram[source.randrange(len(datagram))] ^= 1 << source.randrange(8)
+        elif kind == 5:
+            OFFSET.pack_into(datagram, HEADER.size, source.randrange(1 << 32))
+        elif kind == 2:
+            del datagram[source.randrange(len(datagram)) :]
+        yield bytes(datagram)
+
+
+def attack(tmp_path: Path, datagrams: int, spoofed: bool) -> tuple[float, float]:
+    """Throw datagrams at a member that serves; its rates of delivery (per second) while attacked and in peace."""
+    with LiveGroup(tmp_path, "counter_token", tail='[journal]\ndurability = "process"\nreceives = true') as group:
+        group.start("a")
+        group.start("c")
+        if not spoofed:
+            group.start("b")
+        names = "ac" if spoofed else "abc"
+        group.wait_answering(names)
+        wait_until("a majority is together", lambda: len((group.status("a") or {})["view"]["members"]) >= len(names))
+        resolved = read_group(group.path)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            if spoofed:
+                sock.bind(resolved.addresses[1])  # the address of b, which does not run: the source is believed
+            rates = [_serve_while(group, names, sock, resolved, datagrams, True)]
+            before = (group.status("a") or {})["process"]["memory_bytes_max"]
+            rates.append(_serve_while(group, names, sock, resolved, datagrams, True))
+            after = (group.status("a") or {})["process"]["memory_bytes_max"]
+            peace = _serve_while(group, names, sock, resolved, datagrams, False)
+        status = group.status("a")
+        assert status is not None and status["failed"] is None
+        assert after - before < GROWTH_BYTES_MAX
+        dropped = sum(status["drops"].values())
+        assert dropped > datagrams / 2, status["drops"]
+        expected = {"foreign", "key", "short", "seal", "target"} if spoofed else {"address", "foreign", "key", "short"}
+        assert expected <= set(status["drops"]), status["drops"]
+        for name in names:
+            assert group.errors(name) == ""
+        group.wait_quiet(names)
+        verdicts = group.verdicts(REGISTRY["counter_token"].guarantees)
+        assert verdicts["safe"] == verdicts["acyclic"] == verdicts["uniform_agreement"] == "pass", verdicts
+        return max(rates), peace
+
+
+def _serve_while(
+    group: LiveGroup, names: str, sock: socket.socket, resolved: Group, datagrams: int, hostile: bool
+) -> float:
+    """Messages flow, datagrams fly; messages a second."""
+    source = hostile_datagrams(resolved, 5)
+    began = time.monotonic()
+    sent = group.sent
+    for _ in range(0, datagrams, BATCH):
+        group.send("a", [f"through {group.sent + number}" for number in range(20)])
+        for _ in range(BATCH if hostile else 0):
+            sock.sendto(next(source), resolved.addresses[0])
+        group.delivered("a")  # a question that the member answers in between
+    group.wait_delivered(group.sent, names)
+    return (group.sent - sent) / (time.monotonic() - began)
+
+
+@pytest.mark.parametrize("spoofed", [False, True])
+def test_hostile_input(tmp_path: Path, spoofed: bool) -> None:
+    under_attack, in_peace = attack(tmp_path, 10_000, spoofed)
+    assert under_attack > 0 and in_peace > 0
+
+
+@pytest.mark.long
+def test_ten_million_hostile_datagrams(tmp_path: Path) -> None:
+    under_attack, in_peace = attack(tmp_path, 5_000_000, spoofed=True)
+    print(f"{under_attack:.0f} messages/s under attack, {in_peace:.0f} in peace")
+    assert under_attack > 0

@@ -34,7 +34,8 @@ SMALL_MESSAGES = 2_500
 TIMES = 4
 GROWTH_MAX = 6.5  # 4 is linear, 8 is n times root n, 16 is quadratic; caches and a shared machine add to it
 SECONDS_MIN = 0.001  # what is quicker on the larger trace is not compared
-ROUNDS = 4
+ROUNDS = (3, 12)  # at least, at most; the best of them counts
+ROUNDS_SECONDS = 1.5  # after so much no more rounds than the least
 SITES = ["a", "b", "c", "d", "e"]
 GROUPS = {"g": SITES[:4], "h": SITES[1:]}
 
@@ -76,8 +77,13 @@ def print_growth() -> float:
 
 def growth(name: str, small: list[Row], large: list[Row]) -> float:
     """The ratio of the best times, taken in turns; 0 if there is too little to compare."""
-    times = [(seconds(name, small), seconds(name, large)) for _ in range(ROUNDS)]
-    shorter, longer = min(each[0] for each in times), min(each[1] for each in times)
+    shorter = longer = float("inf")
+    began = time.process_time()
+    for turn in range(ROUNDS[1]):
+        shorter = min(shorter, seconds(name, small))
+        longer = min(longer, seconds(name, large))
+        if turn + 1 >= ROUNDS[0] and time.process_time() - began > ROUNDS_SECONDS:
+            break
     return longer / shorter if longer >= SECONDS_MIN else 0.0
 
 

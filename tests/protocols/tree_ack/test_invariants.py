@@ -12,7 +12,7 @@ from tocsin.sim.scenario import scenario_from_document
 from tocsin.sim.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
-BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.long) for block in range(1, 10))]  # of 20 seeds each
+BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.long) for block in range(1, 16))]  # of 12 seeds each
 EVENTS_MAX = 20_000  # a run that goes on for longer does not come to rest
 
 
@@ -68,14 +68,14 @@ def watched(document: dict[str, Any], seed: int) -> Invariants:
 def test_with_failures(block: int) -> None:
     """Failed processors stay down: all of P1 to P8, and at most 2N(N-1) messages and acknowledgements."""
     checked = taken_over = 0
-    for seed in range(20 * block, 20 * (block + 1)):
+    for seed in range(12 * block, 12 * (block + 1)):
         document = drawn(seed, crashes=True, recover=False)
         invariants = watched(document, seed)
         sites = document["sites"]
         assert max(invariants.sent.values(), default=0) <= 2 * sites * (sites - 1)
         checked += invariants.checked
         taken_over += invariants.taken_over
-    assert checked > 1_000 and taken_over > 100
+    assert checked > 500 and taken_over > 50
 
 
 def test_without_failures_each_site_is_sent_a_message_once() -> None:
@@ -90,6 +90,6 @@ def test_without_failures_each_site_is_sent_a_message_once() -> None:
 def test_with_restarts(block: int) -> None:
     """Sites come back: what the invariants say of the others still holds."""
     checked = 0
-    for seed in range(20 * block, 20 * (block + 1)):
+    for seed in range(12 * block, 12 * (block + 1)):
         checked += watched(drawn(seed, crashes=True, recover=True), seed).checked
-    assert checked > 1_000
+    assert checked > 500

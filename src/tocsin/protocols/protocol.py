@@ -23,7 +23,8 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     duplication: bool = True  # messages may arrive twice
     reordering: bool = True  # messages may overtake one another
     crashes: str = "any"  # "none"; "minority" of the sites at once; "any" number at once
-    crashes_recover: bool = False  # every crashed site comes back (its disk intact)
+    crashes_recover: bool = False  # every crashed site comes back (its disk intact) …
+    minority_stays_down: bool = False  # … but less than half of the sites may crash before anything else, for good
     partitions: bool = True
     one_way_cuts: bool = True  # links may work in one direction only
     pauses: bool = True  # processes may be stopped and continued

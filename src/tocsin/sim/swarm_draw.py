@@ -12,6 +12,7 @@ from tocsin.protocols.protocol import Protocol
 SAFETY_US_MAX = 8_000_000
 FAULTS_MAX = 6
 MESSAGES_MAX = 60
+EARLY_US = 20_000  # before any protocol suspects anybody: every founding member still belongs to the group
 
 Document = dict[str, Any]
 
@@ -151,6 +152,8 @@ class _Draw:
         if ways:
             for _ in range(self.rng.below(FAULTS_MAX + 1)):
                 ways[self.rng.below(len(ways))]()
+        if self.assume.minority_stays_down:
+            self._lose_minority(self.rng.fork("minority"), document)
         self._heal()
 
     def _when(self) -> tuple[int, int]:
@@ -172,6 +175,22 @@ class _Draw:
             self.faults.append({"at_us": end, "recover": chosen})
         else:
             self.down_for_good.update(chosen)
+
+    def _lose_minority(self, rng: Rng, document: Document) -> None:
+        """Sometimes: less than half of the founding sites crash before anything else goes wrong, and stay down."""
+        joining = [name for fault in self.faults for name in fault.get("join", [])]
+        founders = [name for name in self.names if name not in joining]
+        most = (len(founders) - 1) // 2
+        if most < 1 or rng.chance(0.7):
+            return
+        lost = [founders[site] for site in rng.sample(len(founders), rng.between(1, most))]
+        gone = {*lost, *joining}
+        if any(set(members) <= gone for members in document.get("groups", {}).values()):
+            return  # no founding member would be left to deliver to
+        self.down_for_good.update(lost)
+        early = min([EARLY_US, *[max(0, int(fault["at_us"]) - 1) for fault in self.faults]])
+        self.faults = [fault for fault in (_without(fault, lost) for fault in self.faults) if fault is not None]
+        self.faults.append({"at_us": rng.between(0, early), "crash": lost})
 
     def _restart_all(self) -> None:
         begin, _ = self._when()
@@ -227,3 +246,12 @@ class _Draw:
             self.faults.append({"at_us": at, "resume": back})
         if back and self.assume.crashes != "none":
             self.faults.append({"at_us": at, "recover": back})
+
+
+def _without(fault: Document, lost: list[str]) -> Document | None:
+    """A fault that spares those who are down for good; None if nobody else is left in it."""
+    for what in ("crash", "recover", "restart", "pause", "resume", "leave"):
+        if what in fault:
+            others = [name for name in fault[what] if name not in lost]
+            return {**fault, what: others} if others else None
+    return fault

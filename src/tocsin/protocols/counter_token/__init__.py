@@ -71,6 +71,7 @@ PROTOCOL = Protocol(
     assumptions=Assumptions(
         sites_max=12,
         crashes_recover=True,
+        minority_stays_down=True,
         joins=True,
         leaves=True,
         note="messages are ordered while more than half of the last view is up and connected, and of each group one "

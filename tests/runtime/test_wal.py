@@ -135,6 +135,7 @@ def test_files_are_closed_and_let_go_when_nobody_needs_them(tmp_path: Path) -> N
         _commit(wal)
         stream.on_applied([])
     assert wal.closed() == [0, 1, 2, 3]
+    assert all(segment_path(tmp_path, segment).stat().st_size < 2 * SEGMENT_BYTES for segment in wal.closed())
     assert wal.release([0], archived=4) == []
     assert wal.release([60], archived=2) == [0, 1]
     assert segments_in(tmp_path) == [2, 3, 4]
@@ -165,6 +166,53 @@ def test_a_new_file_that_a_crash_has_torn_is_dropped(tmp_path: Path) -> None:
     last = _open(tmp_path)
     assert last.log.end(0) == 2
     last.close()
+
+
+def test_a_payload_that_a_record_holds_is_written_once(tmp_path: Path) -> None:
+    wal = _open(tmp_path)
+    stream = Stream(0, wal.log)
+    payload = pack(0, [bytes(20_000)])
+    wal.stage_record(b"record: " + payload, payload)
+    _commit(wal)
+    size = segment_path(tmp_path, 0).stat().st_size
+    op, _ = stream.deliver(0, 0, payload, wal.place_of(payload))
+    assert op.segment == 0
+    wal.stage_delivery(op, payload)
+    assert [content for _, content in wal.staged_of(0)] == [payload]
+    _commit(wal)
+    assert segment_path(tmp_path, 0).stat().st_size < size + 200
+    assert wal.place_of(payload) == (-1, 0)
+    assert wal.log.read(0, 0, 1)[0].payload == payload
+    wal.close()
+    again = _open(tmp_path)
+    assert again.log.read(0, 0, 1)[0].payload == payload
+    again.close()
+
+
+def test_a_file_is_kept_while_a_later_one_refers_to_it(tmp_path: Path) -> None:
+    wal = _open(tmp_path)
+    stream = Stream(0, wal.log)
+    payloads = [pack(number, [bytes(1000) + b"%d" % number]) for number in range(3)]
+    for payload in payloads:
+        wal.stage_record(payload, payload)
+    _commit(wal)
+    wal.close_file()
+    for number, payload in enumerate(payloads):
+        op, _ = stream.deliver(0, number, payload, wal.place_of(payload))
+        wal.stage_delivery(op, payload)
+        assert wal.release([100], archived=2) == []  # pinned: the delivery is not yet written
+        _commit(wal)
+        wal.close_file()
+    assert wal.closed() == [0, 1, 2]
+    assert wal.release([2], archived=3) == []  # frame 2 is needed, and lies in the first file
+    assert wal.release([3], archived=3) == []  # the fourth file refers to it, and is not yet in the journal
+    wal.stage_checkpoint([])
+    _commit(wal)
+    assert wal.release([3], archived=4) == [0, 1, 2, 3]
+    wal.close()
+    again = _open(tmp_path)
+    assert again.log.first(0) == again.log.end(0) == 3
+    again.close()
 
 
 def test_a_gap_moves_the_log_on(tmp_path: Path) -> None:

@@ -19,21 +19,43 @@ from tocsin.runtime.wal_format import (
 )
 
 
-def feed_segment(maker: RowMaker, path: Path, segment: int) -> Iterator[Any]:
+class _Files:
+    """The files of a log, mapped when first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mapped: dict[int, MappedFile] = {}
+
+    def view(self, segment: int) -> memoryview:
+        if segment not in self._mapped:
+            self._mapped[segment] = MappedFile(segment_path(self._folder, segment))
+        return self._mapped[segment].view
+
+    def close(self) -> None:
+        for mapped in self._mapped.values():
+            mapped.close()
+
+
+def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
     """Feed a file of the log to a row maker; yields record batches as they fill."""
-    mapped = MappedFile(path)
+    files = _Files(folder)
     try:
-        for batch in read_batches(mapped.view, segment):
+        view = files.view(segment)
+        for batch in read_batches(view, segment):
             at = batch.contents_at
             for op in batch.operations.ops:
                 size = sum(content_sizes(op))
-                content = bytes(mapped.view[at : at + size]) if isinstance(op, Deliver) else b""
+                content = b""
+                if isinstance(op, Deliver) and op.segment >= 0:
+                    content = bytes(files.view(op.segment)[op.offset : op.offset + op.size])
+                elif isinstance(op, Deliver):
+                    content = bytes(view[at : at + size])
                 maker.feed(batch.operations.time_us, op, content)
                 at += size
                 if maker.is_full():
                     yield maker.take()
     finally:
-        mapped.close()
+        files.close()
     if maker.count:
         yield maker.take()
 
@@ -50,7 +72,7 @@ def prime(maker: RowMaker, wal_folder: Path, segment: int) -> None:
     if isinstance(snapshot, Snapshot) and any(state.unfinished for state in snapshot.groups):
         for earlier in segments_in(wal_folder):
             if earlier < segment:
-                for _ in feed_segment(maker, segment_path(wal_folder, earlier), earlier):
+                for _ in feed_segment(maker, wal_folder, earlier):
                     maker.forget()
 
 
@@ -68,7 +90,7 @@ class ArrowFiles:
             self._primed = True
         part = target.with_suffix(".arrow.part")
         with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-            for batch in feed_segment(self._maker, segment_path(self._wal_folder, segment), segment):
+            for batch in feed_segment(self._maker, self._wal_folder, segment):
                 writer.write_batch(batch)
         descriptor = os.open(part, os.O_RDONLY)
         os.fsync(descriptor)

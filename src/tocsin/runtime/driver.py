@@ -35,6 +35,7 @@ from tocsin.runtime.wire import MESSAGE, Wire
 _log = logging.getLogger("tocsin.runtime")
 
 OUTSTANDING_BYTES_MAX: Final = 4 << 20  # own frames handed to the protocol and not yet delivered here
+PAYLOAD_BYTES_MIN: Final = 512  # smaller ones are written again sooner than found
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
@@ -80,6 +81,15 @@ class _Sending:
     def __init__(self, targets: list[SiteId], message: Message) -> None:
         self.targets = targets
         self.message = message
+
+
+def _payload(record: Record) -> bytes:
+    """The large bytes that a record holds, if it does."""
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        if type(value) is bytes and len(value) >= PAYLOAD_BYTES_MIN:
+            return value
+    return b""
 
 
 class Listener(Protocol):
@@ -494,8 +504,8 @@ class Driver(Outbox):
         if origin == self._site:
             self._delivered_now.add((group, seqno))
             self._outstanding_bytes -= self._outstanding.pop((group, seqno), 0)
-        op, messages = stream.deliver(origin, seqno, payload)
-        self.wal.stage(op, payload)
+        op, messages = stream.deliver(origin, seqno, payload, self.wal.place_of(payload))
+        self.wal.stage_delivery(op, payload)
         self._visible.append(Delivered(group, origin, seqno, op.number, op.position, messages, at))
 
     def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
@@ -516,8 +526,7 @@ class Driver(Outbox):
         self._visible.append(op)
 
     def persist(self, record: Record) -> None:
-        data = self._record_codec.encode(record)
-        self.wal.stage(wal_format.Persist(len(data)), data)
+        self.wal.stage_record(self._record_codec.encode(record), _payload(record))
 
     def checkpoint(self, records: list[Record]) -> None:
         self.wal.stage_checkpoint([self._record_codec.encode(record) for record in records])

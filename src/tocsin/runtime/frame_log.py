@@ -36,6 +36,8 @@ class GroupIndex:
         return GroupState(self.end, self.position, tuple(sorted(self.unfinished.items())))
 
     def append(self, op: Deliver, segment: int, offset: int) -> None:
+        if op.segment >= 0:
+            segment, offset = op.segment, op.offset
         self._where.append(segment << _OFFSET_BITS | offset)
         self._size.append(op.size)
         self._origin.append(op.origin)
@@ -80,6 +82,13 @@ class GroupIndex:
         at = position - self.base
         where = self._where[at]
         return where >> _OFFSET_BITS, where & ((1 << _OFFSET_BITS) - 1), self._size[at]
+
+    def trim_missing(self, files: dict[int, int]) -> None:
+        """After a restart: frames whose bytes lay in a file that was let go of were not needed, nor those before."""
+        for at in range(len(self._where) - 1, -1, -1):
+            if self._where[at] >> _OFFSET_BITS not in files:
+                self.trimmed = max(self.trimmed, self.base + at + 1)
+                return
 
     def about(self, position: int) -> tuple[int, int, int]:
         """Origin, frame number and count of messages of a frame."""

@@ -37,7 +37,7 @@ class JournalConfig(Config, frozen=True):
     ] = 0
     segment_bytes: Annotated[
         int, Meta(ge=1 << 16, le=1 << 34, description="A segment of the write-ahead log is closed at this size.")
-    ] = 64 << 20
+    ] = 16 << 20
     archive: Annotated[bool, Meta(description="Turn closed segments into Arrow files.")] = True
     receives: Annotated[bool, Meta(description="Also note receptions, so that an audit can check `safe`.")] = False
 

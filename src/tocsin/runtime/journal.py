@@ -10,7 +10,7 @@ from tocsin.runtime.archive import journal_files, journal_path
 from tocsin.runtime.arrow_files import feed_segment, prime
 from tocsin.runtime.identity import read_identity
 from tocsin.runtime.journal_format import RowMaker
-from tocsin.runtime.wal_format import segment_path, segments_in
+from tocsin.runtime.wal_format import segments_in
 
 
 def journal_batches(site_dir: Path) -> Iterator[Any]:
@@ -30,7 +30,7 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
     if rest:
         prime(maker, wal, rest[0])
     for segment in rest:
-        yield from feed_segment(maker, segment_path(wal, segment), segment)
+        yield from feed_segment(maker, wal, segment)
 
 
 def journal_is_whole(site_dir: Path) -> bool:

@@ -131,7 +131,12 @@ class Member:
                 ),
             )
             wal = await self._loop.run_in_executor(
-                None, Wal, site_dir / "wal", len(group.groups), group.journal.segment_bytes
+                None,
+                Wal,
+                site_dir / "wal",
+                len(group.groups),
+                group.journal.segment_bytes,
+                group.journal.durability == "disk",
             )
             if wal.cut_bytes:
                 _log.warning("%s: cut %d bytes that a crash had torn", site_dir, wal.cut_bytes)

@@ -40,7 +40,10 @@ class Stream:
                 if self._index.about(position)[0] == origin:
                     self._unpacker.feed(origin, log.read_any(group, position, 1)[0].payload)
 
-    def deliver(self, origin: int, seqno: int, payload: bytes) -> tuple[wal_format.Deliver, list[bytes]]:
+    def deliver(
+        self, origin: int, seqno: int, payload: bytes, place: tuple[int, int] = (-1, 0)
+    ) -> tuple[wal_format.Deliver, list[bytes]]:
+        """`place`: file and offset where the log has these bytes already, if it has."""
         number, messages = self._unpacker.feed(origin, payload)
         is_open = self._unpacker.is_open(origin)
         if is_open:
@@ -48,7 +51,10 @@ class Stream:
         else:
             self._begins.pop(origin, None)
         count = len(messages)
-        op = wal_format.Deliver(self.group, origin, seqno, len(payload), self.position, count, number, is_open)
+        size = len(payload)
+        op = wal_format.Deliver(
+            self.group, origin, seqno, size, self.position, count, number, is_open, place[0], place[1]
+        )
         self._over.append(_Frame(origin, seqno, payload, count))
         self.position += count
         self.end += 1

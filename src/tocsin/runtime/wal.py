@@ -33,13 +33,22 @@ from tocsin.runtime.wal_format import (
     segments_in,
 )
 
+PROBE_BYTES = 64  # of a payload, by which it is found in a record's bytes
+KNOWN_MAX = 4096  # payloads remembered to be in the log; what is delivered later than this is written again
+PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
+
+
+Inner = tuple[bytes, int]  # a payload, and its offset in a record's bytes
 
 
 class Laid:
     """A batch that has its place in a file."""
 
-    def __init__(self, segment: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes]) -> None:
+    def __init__(
+        self, segment: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes], inner: "dict[int, Inner]"
+    ) -> None:
+        self.inner = inner  # by operation: payloads inside of its content
         self.segment = segment
         self.offset = offset
         self.ops = ops
@@ -52,7 +61,8 @@ class Laid:
 class Wal:
     """One member's log, opened by its only writer."""
 
-    def __init__(self, folder: Path, groups: int, segment_bytes: int) -> None:
+    def __init__(self, folder: Path, groups: int, segment_bytes: int, syncs: bool = True) -> None:
+        self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
         self.log = FrameLog(groups)
         self.life = -1  # of the last start found
         self.clean = True  # whether the last life ended in order
@@ -70,6 +80,11 @@ class Wal:
         self._full = False  # whether the present file takes no more
         self._ops: list[Op] = []
         self._contents: list[bytes] = []
+        self._inner: dict[int, Inner] = {}  # by staged operation: the payload inside of its content
+        self._referred: list[bytes] = []  # frames of staged deliveries that lie elsewhere, in order
+        self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
+        self._used_by: dict[int, int] = {}  # file -> the newest file that refers to its bytes
+        self._pinned: dict[int, int] = {}  # file -> deliveries that refer to it and are not yet applied
         self._ends: dict[int, list[int]] = {}  # closed file -> per group the frame position after its last
         self._begins: dict[int, list[int]] = {}  # file -> per group the oldest frame that its first messages need
         self._spares: list[Path] = []  # files to be written over
@@ -94,6 +109,8 @@ class Wal:
                 self._cut(segments[place:], end)
                 break
         self._ends.pop(self.segment, None)
+        for index in self.log.groups:
+            index.trim_missing(self.log.files)
 
     def _replay(self, segment: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
@@ -111,7 +128,7 @@ class Wal:
                     self.log.files[segment] = os.open(path, os.O_RDWR)
                     recycled = batch.operations.ops[0].recycled
                     self._begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
-                self._apply_ops(batch.operations.ops, segment, batch.contents_at)
+                self._apply_ops(batch.operations.ops, segment, batch.contents_at, {})
                 end = batch.end
         finally:
             mapped.close()
@@ -133,6 +150,31 @@ class Wal:
         if content is not None:
             self._contents.append(content)
 
+    def stage_record(self, data: bytes, payload: bytes) -> None:
+        """A record, and the payload that it holds (or b""): a later delivery of the very same object need not be
+        written."""
+        self._ops.append(Persist(len(data)))
+        self._contents.append(data)
+        if payload:
+            at = data.find(payload[:PROBE_BYTES])
+            if at >= 0 and data[at : at + len(payload)] == payload:
+                self._inner[len(self._ops) - 1] = (payload, at)
+
+    def place_of(self, payload: bytes) -> tuple[int, int]:
+        """Where the log has these bytes already: file and offset, or -1."""
+        known = self._known.pop(id(payload), None)
+        if known is None or known[0] is not payload or known[1] not in self.log.files:
+            return -1, 0
+        self._pinned[known[1]] = self._pinned.get(known[1], 0) + 1
+        return known[1], known[2]
+
+    def stage_delivery(self, op: Deliver, payload: bytes) -> None:
+        self._ops.append(op)
+        if op.segment < 0:
+            self._contents.append(payload)
+        else:
+            self._referred.append(payload)
+
     def stage_checkpoint(self, records: list[bytes]) -> None:
         self._ops.append(Checkpoint(tuple(map(len, records))))
         self._contents.extend(records)
@@ -144,19 +186,30 @@ class Wal:
         """The staged operations on a group's frames, with the frames delivered."""
         found: list[tuple[Op, bytes]] = []
         at = 0
+        referred = 0
         for op in self._ops:
+            content = b""
+            if isinstance(op, Deliver):
+                content = self._contents[at] if op.segment < 0 else self._referred[referred]
+                referred += op.segment >= 0
             if isinstance(op, (Deliver, Rollback, Missed)) and op.group == group:
-                found.append((op, self._contents[at] if isinstance(op, Deliver) else b""))
+                found.append((op, content))
             at += len(content_sizes(op))
         return found
 
     def insert(self, at: int, op: Op) -> None:
         """Put an operation without content before some that are staged."""
         self._ops.insert(at, op)
+        self._inner = {place + (place >= at): inner for place, inner in self._inner.items()}
 
     def drop_staged(self) -> None:
+        self._take_staged()
+
+    def _take_staged(self) -> None:
         self._ops = []
         self._contents = []
+        self._inner = {}
+        self._referred = []
 
     def layout(self) -> Laid:
         """Give the staged operations their place. Everything laid out before must have been applied."""
@@ -164,19 +217,25 @@ class Wal:
             self._open_next()
         segment = self.segment
         head, _ = encode_batch(segment, time.time_ns() // 1000, self._ops, self._contents)
-        laid = Laid(segment, self._offset, self._ops, head, self._contents)
+        laid = Laid(segment, self._offset, self._ops, head, self._contents, self._inner)
         self._offset += laid.length
-        self._ops = []
-        self._contents = []
+        self._take_staged()
         return laid
 
     def _is_full(self) -> bool:
-        """The next file repeats the live records: it waits until as much as they are has been written besides."""
-        return self._full or self._offset - self._snapshot_end >= max(self._segment_bytes, self._record_bytes)
+        """The next file repeats the live records. So it begins with a checkpoint, which replaces them; or, when none
+        comes, after as much as they are, and more, has been written besides."""
+        written = self._offset - self._snapshot_end
+        if self._full or (self._replaces_records() and written >= self._segment_bytes):
+            return True
+        return written >= max(PATIENCE * self._segment_bytes, self._record_bytes)
+
+    def _replaces_records(self) -> bool:
+        return any(isinstance(op, Checkpoint) for op in self._ops)
 
     def _open_next(self) -> None:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
-        records = [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
+        records = [] if self._replaces_records() else self.read_records()
         groups = tuple(index.state() for index in self.log.groups)
         spare = self._spares.pop() if self._spares else None
         self.segment += 1
@@ -189,7 +248,8 @@ class Wal:
                 os.rename(spare, path)
             flags = os.O_RDWR if spare is not None else os.O_RDWR | os.O_CREAT | os.O_EXCL
             self.log.files[self.segment] = os.open(path, flags, 0o600)
-            self._sync_folder()
+            if self._syncs:
+                self._sync_folder()
         except OSError as error:
             raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self._offset = 0
@@ -198,7 +258,7 @@ class Wal:
         sizes = tuple(map(len, records))
         snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, spare is not None)
         self._snapshot_end = sum(sizes)
-        self._ops.insert(0, snapshot)
+        self.insert(0, snapshot)
         self._contents[:0] = records
 
     def write(self, laid: Laid) -> None:
@@ -237,15 +297,22 @@ class Wal:
 
     def apply(self, laid: Laid) -> None:
         """The batch is written: its operations become what is read back."""
-        self._apply_ops(laid.ops, laid.segment, laid.contents_at)
+        for op in laid.ops:
+            if isinstance(op, Deliver) and op.segment >= 0:
+                self._pinned[op.segment] -= 1
+        self._apply_ops(laid.ops, laid.segment, laid.contents_at, laid.inner)
 
-    def _apply_ops(self, ops: list[Op], segment: int, offset: int) -> None:
-        for op in ops:
+    def _apply_ops(self, ops: list[Op], segment: int, offset: int, inner: dict[int, Inner]) -> None:
+        for index, op in enumerate(ops):
             if isinstance(op, Deliver):
                 self.log.group(op.group).append(op, segment, offset)
+                if op.segment >= 0 and op.segment != segment:
+                    self._refer(op.segment, segment)
             elif isinstance(op, Persist):
                 self.records.append((segment, offset, op.size))
                 self._record_bytes += op.size
+                if index in inner:
+                    self._know(inner[index], segment, offset)
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
             elif isinstance(op, ViewInstalled):
@@ -271,6 +338,18 @@ class Wal:
                 self.clean = True
             for size in content_sizes(op):
                 offset += size
+
+    def _know(self, inner: Inner, segment: int, offset: int) -> None:
+        payload, at = inner
+        if len(self._known) >= KNOWN_MAX:
+            del self._known[next(iter(self._known))]
+        self._known[id(payload)] = (payload, segment, offset + at)
+
+    def _refer(self, target: int, segment: int) -> None:
+        """A delivery noted in one file has its bytes in an older one, which is kept as long as they are needed."""
+        self._used_by[target] = segment
+        if target in self._ends:
+            self._ends[target] = [index.end for index in self.log.groups]
 
     def _apply_snapshot(self, op: Snapshot) -> None:
         """At the first file found, where everything stands; later ones repeat what is already known."""
@@ -301,12 +380,16 @@ class Wal:
         needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
         for segment in self.closed():
             ends = self._ends[segment]
-            if segment >= archived or any(end > needed[group] for group, end in enumerate(ends)):
+            if segment >= archived or self._used_by.get(segment, -1) >= archived or self._pinned.get(segment, 0):
+                break
+            if any(end > needed[group] for group, end in enumerate(ends)):
                 break
             os.close(self.log.files.pop(segment))
             self._put_by(segment_path(self._folder, segment))
             del self._ends[segment]
             del self._begins[segment]
+            self._used_by.pop(segment, None)
+            self._pinned.pop(segment, None)
             self._dirty.discard(segment)
             gone.append(segment)
         if gone:

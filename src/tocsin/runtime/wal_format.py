@@ -26,7 +26,8 @@ _LENGTHS: Final = struct.Struct("!II")
 
 
 class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """A frame was delivered; its bytes are in the contents."""
+    """A frame was delivered. Its bytes are in the contents; or, if the protocol had them written before as part of a
+    record, where they are."""
 
     group: int
     origin: int
@@ -36,6 +37,8 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     count: int  # messages that end in it
     number: int  # of the first of them, as its origin numbers messages
     is_open: bool  # whether a large message of the origin is unfinished after it
+    segment: int = -1  # the file that holds the bytes already; -1: they are in the contents
+    offset: int = 0  # in that file
 
 
 class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
@@ -174,7 +177,9 @@ def read_batches(data: memoryview, segment: int) -> Iterator[BatchRead]:
 
 def content_sizes(op: Op) -> tuple[int, ...]:
     """The lengths of an operation's contents."""
-    if isinstance(op, (Deliver, Persist)):
+    if isinstance(op, Deliver):
+        return (op.size,) if op.segment < 0 else ()
+    if isinstance(op, Persist):
         return (op.size,)
     if isinstance(op, (Checkpoint, Snapshot)):
         return op.sizes

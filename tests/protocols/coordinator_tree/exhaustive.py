@@ -46,6 +46,10 @@ State = tuple[
 ]
 
 
+class TooManyStatesError(Exception):
+    """The graph is larger than expected: nothing is proved, neither good nor bad."""
+
+
 class Local:
     """A state of one site; `history` is one list of inputs that leads to it, `clock` the time it has reached."""
 
@@ -94,6 +98,7 @@ class Graph:
         self.losses = losses
         self.scripted = scripted
         self.protocol = protocol
+        self._options = decode_config(OPTIONS, protocol.options, "exhaustive")
         self.locals: list[Local] = []
         self.states: list[State] = []
         self.following: list[list[int]] = []
@@ -106,7 +111,7 @@ class Graph:
         self._reaches: dict[object, bool] = {}
 
     def explore(self, states_max: int) -> None:
-        """Visit everything; fails when there is more than `states_max`."""
+        """Visit everything; gives up when there is more than `states_max`."""
         states: list[int] = []
         flights: list[int] = []
         for site in range(self.sites):
@@ -116,14 +121,14 @@ class Graph:
             flights += sent
         self._add((tuple(states), tuple(sorted(flights)), 0, 0, 0))
         while self._queue:
-            assert len(self.states) <= states_max, f"more than {states_max} states"
+            if len(self.states) > states_max:
+                raise TooManyStatesError(f"more than {states_max} states")
             index = self._queue.popleft()
             self.following[index] = [self._add(state) for state in self._next(self.states[index])]
 
     def _make(self, site: int) -> StageSite:
-        options = decode_config(OPTIONS, self.protocol.options, "exhaustive")
         everybody = list(range(self.sites))
-        return StageSite(site, self.protocol, options, self.sites, everybody, [everybody], None, SEED)
+        return StageSite(site, self.protocol, self._options, self.sites, everybody, [everybody], None, SEED)
 
     def _add(self, state: State) -> int:
         known = self._number.get(state)
@@ -200,7 +205,9 @@ class Graph:
             if inside != flights:
                 return [(locals_, inside, done, losses, weather)]  # when they vanish makes no difference to anybody
         found: list[State] = []
-        only = self._lonely_target(locals_, flights)
+        only = NIL
+        if self.scripted or (weather == 2 and done == self.messages):
+            only = self._lonely_target(locals_, flights)
         for place, flight in enumerate(flights):
             if place and flights[place - 1] == flight:
                 continue  # the same message twice
@@ -259,7 +266,8 @@ class Graph:
         """A site to which nothing can be sent as long as it gets nothing itself; NIL if there is none.
 
         What arrives there commutes with what arrives elsewhere, so it is enough to let it arrive first, in every order
-        of its own. Timers wait until nothing is in flight; broadcasts and the weather are tried at every state.
+        of its own. Timers wait until nothing is in flight. A partition does not commute with an arrival, nor does a
+        broadcast with one at the source: while those may happen with messages in flight, nothing is left out.
         """
         for target in sorted({self._flights[flight][1] for flight in flights}):
             others = tuple([flight for flight in flights if self._flights[flight][1] != target])

@@ -103,8 +103,10 @@ class CoordinatorTree(Machine):
                 self._find_stability(stream)
             else:
                 self._deliver_held(stream)
+                self._redelivery.watch_gap(now, stream)
         self._say_null()
         self._outbox.set_timer(PERIOD, 0, now + self._delta_us // 2 + self._rng.below(self._delta_us // 2 + 1))
+        self._end_step(now, 0)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         stream = self._streams.open(group, self._site)

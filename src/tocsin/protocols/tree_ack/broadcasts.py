@@ -280,7 +280,7 @@ class Broadcasts:
             instance = stream.instances[seqno]
             if instance.ackfrom:
                 owed = True
-                if instance.resent or len(stream.instances) == 1:
+                if instance.resent or len(stream.instances) == 1:  # alone, it was sent when the timer was set
                     for site in sorted(instance.ackfrom):
                         self._outbox.send(site, instance.message)
                 instance.resent = True

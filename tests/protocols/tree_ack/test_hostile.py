@@ -1,0 +1,92 @@
+"""A peer may send anything that decodes: no message, whatever its numbers, makes a machine raise or loop."""
+
+from tocsin.core.message import Message
+from tocsin.core.rng import Rng
+from tocsin.protocols.tree_ack import PROTOCOL
+from tocsin.protocols.tree_ack.messages import (
+    Ack,
+    Batch,
+    Complete,
+    Data,
+    Hello,
+    Piece,
+    Probe,
+    Request,
+    TreeAckOptions,
+    Welcome,
+)
+from tocsin.sim import stage
+from tocsin.sim.stage import Input, StageSite
+
+NUMBERS = [0, 0, 0, 1, 1, 2, 3, 4, 5, 1_000, (1 << 62) - 2]
+
+
+def number(rng: Rng) -> int:
+    return NUMBERS[rng.below(len(NUMBERS))]
+
+
+def numbers(rng: Rng) -> tuple[int, ...]:
+    return tuple([number(rng) for _ in range(rng.below(4))])
+
+
+def vector(rng: Rng) -> tuple[tuple[int, int, int], ...]:
+    return tuple([(number(rng), number(rng), number(rng)) for _ in range(rng.below(5))])
+
+
+def any_message(rng: Rng) -> Message:
+    match rng.below(8):
+        case 0:
+            previous, done, stable = number(rng) - 1, number(rng), number(rng)
+            return Data(rng.below(3), number(rng), number(rng), previous, done, stable, b"?")
+        case 1:
+            return Ack(rng.below(3), number(rng), number(rng), numbers(rng))
+        case 2:
+            return Complete(rng.below(3), number(rng), number(rng), number(rng), numbers(rng))
+        case 3:
+            return Hello(number(rng), vector(rng))
+        case 4:
+            return Welcome(number(rng), number(rng), vector(rng))
+        case 5:
+            have = tuple([(number(rng), number(rng)) for _ in range(rng.below(4))])
+            return Request(rng.below(3), number(rng) - 1, have)
+        case 6:
+            pieces = [Piece(number(rng), number(rng), number(rng) - 1, rng.chance(0.5), b"!") for _ in range(3)]
+            return Batch(rng.below(3), number(rng), rng.chance(0.5), tuple(pieces))
+        case _:
+            return Probe(rng.chance(0.5))
+
+
+def test_anything_that_decodes() -> None:
+    codec = PROTOCOL.codec()
+    answers = 0
+    for seed in range(60):
+        rng = Rng(seed).fork("hostile")
+        options = TreeAckOptions(detector="perfect" if seed % 2 else "timeout", window=1 + seed % 3)
+        groups = [[0, 1, 2, 3], [1, 2]]
+        site = StageSite(rng.below(4), PROTOCOL, options, 4, [0, 1, 2, 3], groups, None, seed)
+        site.apply(Input(stage.START, 0))
+        now = 0
+        for _ in range(100):
+            now += rng.below(50_000)
+            if rng.chance(0.1) and site.machine is not None and site.machine.room() > 0:
+                happening = Input(stage.BROADCAST, now)
+                happening.number = rng.below(2)
+            elif rng.chance(0.05):
+                site.apply(Input(stage.CRASH, now))
+                happening = Input(stage.START, now)
+            elif rng.chance(0.2) and site.timers:
+                happening = Input(stage.TIMER, now)
+                happening.timer, happening.number = sorted(site.timers)[rng.below(len(site.timers))]
+            elif rng.chance(0.1):
+                happening = Input(stage.PEER_DOWN if rng.chance(0.5) else stage.PEER_UP, now)
+                happening.peer = (site.site + 1 + rng.below(3)) % 4
+            else:
+                happening = Input(stage.RECEIVE, now)
+                happening.peer = (site.site + 1 + rng.below(3)) % 4
+                happening.message = codec.decode(codec.encode(any_message(rng)))
+            for request in site.apply(happening):
+                if request.message is not None and request.what in ("send", "multicast"):
+                    answers += codec.decode(codec.encode(request.message)) == request.message
+                elif request.message is not None:
+                    PROTOCOL.record_codec().decode(PROTOCOL.record_codec().encode(request.message))
+    assert answers > 1_000  # it did listen

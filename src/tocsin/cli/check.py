@@ -2,28 +2,14 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from tocsin.check import (
-    LEVELS,
-    NOT_CHECKABLE,
-    Report,
-    check,
-    failed_properties,
-    level_properties,
-    unchecked_properties,
-)
+from tocsin.check import check, level_properties
 from tocsin.cli.progress import Bar
-from tocsin.cli.tables import print_verdicts
-from tocsin.core.errors import InputError
+from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
 from tocsin.core.topology_config import groups_from_document
-from tocsin.files import read_document, write_whole
+from tocsin.files import read_document
 from tocsin.traces.reader import count_rows, has_one_clock, read_rows
 from tocsin.traces.rows import Row
 
@@ -43,10 +29,7 @@ SHOW_EVERY_ROWS = 65_536  # between two looks at the progress bar
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="trace files, or folders of them")
-    parser.add_argument("--expect", metavar="LEVEL", help=f"exit 1 unless this level holds: {', '.join(LEVELS)}")
-    parser.add_argument("--groups", type=Path, metavar="GROUPS", help="a file with the members of the groups")
-    parser.add_argument("--witnesses", type=Path, metavar="DIR", help="write each witness to DIR/PROPERTY.json")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,14 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
         groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
     report = check(_rows_with_bar(arguments.paths), groups, one_clock=has_one_clock(arguments.paths))
     if arguments.witnesses is not None:
-        _write_witnesses(report, arguments.witnesses)
+        write_witnesses(report, arguments.witnesses)
     if arguments.json:
         print(json.dumps(report.to_json_object()))
     else:
-        _print(report)
+        print_report(report)
     if arguments.expect is None:
         return 0
-    return _judge(report, arguments.expect)
+    return judge("check", report, arguments.expect)
 
 
 def _rows_with_bar(paths: list[Path]) -> Iterator[Row]:
@@ -73,76 +56,3 @@ def _rows_with_bar(paths: list[Path]) -> Iterator[Row]:
             if number % SHOW_EVERY_ROWS == 0:
                 bar.show(number, f"{number:,} rows")
             yield row
-
-
-def _judge(report: Report, level: str) -> int:
-    """Say on stderr how the expected level stands; the exit code."""
-    failed = failed_properties(report, level)
-    unchecked = unchecked_properties(report, level)
-    beside = f" (not checkable: {', '.join(unchecked)})" if unchecked else ""
-    if failed:
-        print(f"tocsin check: level {level} does not hold: {', '.join(failed)} failed{beside}", file=sys.stderr)
-        return 1
-    print(f"tocsin check: level {level} holds{beside}", file=sys.stderr)
-    return 0
-
-
-def _print(report: Report) -> None:
-    console = Console(highlight=False)
-    print(f"{report.rows:,} rows, {report.runs:,} runs, {report.sites:,} sites")
-    print()
-    print_verdicts(report)
-    shown: dict[tuple[Row, ...], str] = {}  # witness: the property under which it was shown
-    for name, verdict in report.properties.items():
-        if verdict.witness is None:
-            continue
-        console.print(f"\n[bold red]{name}[/]: {escape(verdict.why or '')}")
-        if verdict.witness in shown:
-            print(f"(the rows above, under {shown[verdict.witness]})")
-        else:
-            console.print(_witness_table(verdict.witness))
-            shown[verdict.witness] = name
-    print()
-    for level in LEVELS:
-        failed = failed_properties(report, level)
-        unchecked = unchecked_properties(report, level)
-        if failed:
-            console.print(f"level {level:7} [red]fails[/] by {', '.join(failed)}")
-        else:
-            beside = f", but {NOT_CHECKABLE}: {', '.join(unchecked)}" if unchecked else ""
-            console.print(f"level {level:7} [green]holds[/]{beside}")
-
-
-def _witness_table(rows: tuple[Row, ...]) -> Table:
-    """The rows as they are in the trace, without the columns that none of them uses."""
-    table = Table(box=None, pad_edge=False)
-    used = [name for name in Row._fields if any(getattr(row, name) is not None for row in rows)]
-    for name in used:
-        table.add_column(name, justify="right" if name in _NUMBERS else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(getattr(row, name)) for name in used))
-    return table
-
-
-_NUMBERS = frozenset(["order", "time_us", "seqno", "size", "position", "view"])
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return escape(" ".join(value) if isinstance(value, tuple) else str(value))
-
-
-def _write_witnesses(report: Report, folder: Path) -> None:
-    """A file for each property that fails; those of properties that now hold are removed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, verdict in report.properties.items():
-            path = folder / f"{name}.json"
-            if verdict.witness is None:
-                path.unlink(missing_ok=True)
-            else:
-                document = {"property": name, **verdict.to_json_object()}
-                write_whole(path, json.dumps(document, indent=1).encode() + b"\n")
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None

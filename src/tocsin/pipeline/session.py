@@ -9,8 +9,10 @@ import os
 import socket
 import sys
 import tempfile
+import threading
+import uuid
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 PROBE_SECONDS_MAX = 5.0  # Spark itself retries an unreachable master for a minute, Connect for ten
 LOCAL_DRIVER_MEMORY_MAX = 4 << 30  # the JVM only moves small tables, unless a trace has to be sorted
+POLL_SECONDS = 0.25  # between two looks at how far a job is
 JVM_EXIT_SECONDS_MAX = 200.0  # writing a class archive takes 10 s, more on a busy machine
 
 # C1 and the serial collector: the JVM hardly works in an audit or a sweep, and both spare 2 s of every start.
@@ -100,9 +103,60 @@ def start_session(options: SessionOptions) -> "SparkSession":
     return session
 
 
+def is_connect_session(session: "SparkSession") -> bool:
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+@contextlib.contextmanager
+def watched(session: "SparkSession", show: Callable[[int, int], None]) -> Iterator[None]:
+    """Calls `show(tasks done, tasks known)` from another thread, while jobs that this thread starts inside are
+    running.
+    """
+    if is_connect_session(session):
+        with _watched_connect(session, show):
+            yield
+        return
+    context = session.sparkContext
+    group = f"tocsin-{uuid.uuid4()}"
+    context.setJobGroup(group, "tocsin")
+    over = threading.Event()
+
+    def poll() -> None:
+        tracker = context.statusTracker()
+        while not over.wait(POLL_SECONDS):
+            done = known = 0
+            for job in tracker.getJobIdsForGroup(group):
+                about = tracker.getJobInfo(job)
+                for stage in map(tracker.getStageInfo, about.stageIds if about is not None else ()):
+                    if stage is not None:
+                        done, known = done + stage.numCompletedTasks, known + stage.numTasks
+            show(done, known)
+
+    poller = threading.Thread(target=poll, daemon=True)
+    poller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        poller.join()
+
+
+@contextlib.contextmanager
+def _watched_connect(session: "SparkSession", show: Callable[[int, int], None]) -> Iterator[None]:
+    def handler(stages: Any, **_: Any) -> None:
+        found = list(stages or ())
+        show(sum(stage.num_completed_tasks for stage in found), sum(stage.num_tasks for stage in found))
+
+    session.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(handler)
+
+
 def cancel_all(session: "SparkSession") -> None:
     """End every running job of the session."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_connect_session(session):
         session.interruptAll()
     else:
         session.sparkContext.cancelAllJobs()

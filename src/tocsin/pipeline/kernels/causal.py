@@ -24,7 +24,7 @@ PAST_ENTRIES_MAX = 1 << 26  # of the table of pasts that is held at a time: half
 def find_causal(orders: Orders) -> Found:
     case = orders.case
     found = Found(case.delivered)
-    if not case.facts.has_broadcasts or _line_is_causal(orders):
+    if not np.any(case.first_broadcast >= 0) or _line_is_causal(orders):
         return found
     late = _find_late(case) & case.sequence_core
     found.violations = int(np.count_nonzero(late))

@@ -95,24 +95,31 @@ class LogPart:
     views: list[View]
     crashes: list[int]  # orders
     up: bool | None  # after the last crash or recover row; None if there is none
+    lost_views: bool = False  # view rows were left out
 
 
-def encode(table: Any) -> list[LogPart]:
-    """The parts of logs in a table with the columns of a trace, in the order in which they lie there."""
+def encode(table: Any, without_views: bool = False) -> list[LogPart]:
+    """The parts of logs in a table with the columns of a trace, in the order in which they lie there.
+
+    `without_views`: leave view events out, where no column says what they mean.
+    """
     if table.num_rows == 0:
         return []
-    return list(_Encoder(table).parts())
+    return list(_Encoder(table, without_views).parts())
 
 
 class _Encoder:
     """Whole columns are encoded at once; parts are slices of them."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, without_views: bool) -> None:
         self._table = table
         self._runs, self._run_names = column_codes(table, "run")
         self._sites, self._site_names = column_codes(table, "site")
         self._order = column_numbers(table, "order")
         self._event = self._encode_events()
+        self._lost_views = without_views and bool((self._event == VIEW).any())
+        if self._lost_views:
+            self._event = np.where(self._event == VIEW, np.int8(OTHER), self._event)
         groups, group_names = column_codes(table, "group")
         origins, origin_names = column_codes(table, "origin")
         self._groups, self._group_names = groups, group_names
@@ -177,6 +184,7 @@ class _Encoder:
             views=[],
             crashes=[],
             up=None,
+            lost_views=self._lost_views,
         )
         begin, stop = np.searchsorted(rare, (start, end))
         for at in rare[begin:stop].tolist():

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tocsin.pipeline.kernels.arrays import Codes
-from tocsin.pipeline.kernels.encode import BROADCAST, DELIVER, LogPart, Stream, View, describe_hole
+from tocsin.pipeline.kernels.encode import BROADCAST, DELIVER, LogPart, Stream, UnsortedError, View, describe_hole
 
+# They depend on who is a member, and views say who is.
+MEMBERSHIP_PROPERTIES = ("validity", "agreement", "uniform_agreement", "safe", "view_synchrony")
 ALL = "all"  # the group of every site of the run, unless something says otherwise
 
 
@@ -27,9 +29,12 @@ class SiteFacts:
     has_broadcasts: bool = False
     has_deliveries: bool = False
     has_receipts: bool = False
+    lost_views: bool = False  # there were view rows, and no column says what they mean
 
     def join(self, part: "PartFacts") -> None:
         """Add the next part of the log."""
+        if part.first_order < self.next_order:
+            raise UnsortedError(f"run {part.run}, site {part.site}, order {part.first_order}")
         if self.hole is None and part.first_order != self.next_order:
             self.hole = describe_hole(self.next_order, part.first_order)
         if self.hole is None:
@@ -44,6 +49,7 @@ class SiteFacts:
         self.has_broadcasts |= part.has_broadcasts
         self.has_deliveries |= part.has_deliveries
         self.has_receipts |= part.has_receipts
+        self.lost_views |= part.lost_views
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ class PartFacts:
     has_broadcasts: bool
     has_deliveries: bool
     has_receipts: bool
+    lost_views: bool
 
 
 def part_facts(part: LogPart) -> PartFacts:
@@ -86,6 +93,7 @@ def part_facts(part: LogPart) -> PartFacts:
         has_broadcasts=bool(broadcasts.any()),
         has_deliveries=bool(deliveries.any()),
         has_receipts=len(part.receipt_stream) > 0,
+        lost_views=part.lost_views,
     )
 
 
@@ -115,6 +123,7 @@ class RunFacts:
         self.has_deliveries = any(site.has_deliveries for site in self.whole)
         self.has_receipts = any(site.has_receipts for site in self.whole)
         self.has_views = any(site.views for site in self.whole)
+        self.lost_views = any(site.lost_views for site in self.whole)
         self.groups = sorted(set[str]().union(*(site.groups for site in self.whole)))
 
     def truncation(self) -> str | None:
@@ -125,8 +134,14 @@ class RunFacts:
         others = f", and {len(self.truncated) - 1} more logs" if len(self.truncated) > 1 else ""
         return f"run {self.run}: the log of site {site} is truncated ({hole}){others}"
 
+    def is_unknowable(self, name: str) -> bool:
+        """Whether even what looks like a violation may be none."""
+        return self.lost_views and name in MEMBERSHIP_PROPERTIES
+
     def obstacle(self, name: str) -> str | None:
         """What the run lacks for a verdict on a property (docs/guarantees.md, section 7)."""
+        if self.is_unknowable(name):
+            return f"run {self.run}: view events, but no columns `view` and `members`"
         if self.truncated or not self.has_deliveries:
             return self.truncation()
         if name in ("integrity", "validity", "causal") and not self.has_broadcasts:

@@ -16,6 +16,7 @@ class Found:
     witness: tuple[Spot, ...] | None = None  # the fewest rows that show a violation
     why: str | None = None  # the witness in words
     parts: set[tuple[str, ...]] = field(default_factory=set)
+    at_least: bool = False  # there may be more violations
 
     def add(self, other: "Found") -> None:
         self.checked += other.checked

@@ -1,6 +1,6 @@
 """Every property of a run, or of a slice of its messages, decided exactly; and the slices of a run put together."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tocsin.check.properties import PROPERTIES
@@ -56,11 +56,11 @@ class Solved:
     sums: Sums = field(default_factory=dict)
 
 
-def solve(case: Case) -> Solved:
+def solve(case: Case, properties: Collection[str] = PROPERTIES) -> Solved:
     orders = Orders(case)
-    found = {name: find(case) for name, find in _BY_MESSAGE.items()}
-    found |= {name: find(orders) for name, find in _BY_ORDER.items()}
-    return Solved(found, passage_sums(case))
+    found = {name: find(case) for name, find in _BY_MESSAGE.items() if name in properties}
+    found |= {name: find(orders) for name, find in _BY_ORDER.items() if name in properties}
+    return Solved(found, passage_sums(case) if VIEW_SYNCHRONY in properties else {})
 
 
 def put_together(slices: Iterable[Solved]) -> Solved:

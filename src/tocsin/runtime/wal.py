@@ -34,7 +34,7 @@ from tocsin.runtime.wal_format import (
 )
 
 PROBE_BYTES = 64  # of a payload, by which it is found in a record's bytes
-KNOWN_MAX = 4096  # payloads remembered to be in the log; what is delivered later than this is written again
+KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
 
@@ -83,6 +83,7 @@ class Wal:
         self._inner: dict[int, Inner] = {}  # by staged operation: the payload inside of its content
         self._referred: list[bytes] = []  # frames of staged deliveries that lie elsewhere, in order
         self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
+        self._known_bytes = 0
         self._used_by: dict[int, int] = {}  # file -> the newest file that refers to its bytes
         self._pinned: dict[int, int] = {}  # file -> deliveries that refer to it and are not yet applied
         self._ends: dict[int, list[int]] = {}  # closed file -> per group the frame position after its last
@@ -163,7 +164,11 @@ class Wal:
     def place_of(self, payload: bytes) -> tuple[int, int]:
         """Where the log has these bytes already: file and offset, or -1."""
         known = self._known.pop(id(payload), None)
-        if known is None or known[0] is not payload or known[1] not in self.log.files:
+        if known is None:
+            self._inner = {place: inner for place, inner in self._inner.items() if inner[0] is not payload}
+            return -1, 0
+        self._known_bytes -= len(payload)
+        if known[1] not in self.log.files:
             return -1, 0
         self._pinned[known[1]] = self._pinned.get(known[1], 0) + 1
         return known[1], known[2]
@@ -341,9 +346,12 @@ class Wal:
 
     def _know(self, inner: Inner, segment: int, offset: int) -> None:
         payload, at = inner
-        if len(self._known) >= KNOWN_MAX:
-            del self._known[next(iter(self._known))]
+        if id(payload) not in self._known:
+            self._known_bytes += len(payload)
         self._known[id(payload)] = (payload, segment, offset + at)
+        while self._known_bytes > KNOWN_BYTES_MAX:
+            oldest = next(iter(self._known))
+            self._known_bytes -= len(self._known.pop(oldest)[0])
 
     def _refer(self, target: int, segment: int) -> None:
         """A delivery noted in one file has its bytes in an older one, which is kept as long as they are needed."""

@@ -45,7 +45,7 @@ OUTSIDE: Final = "outside"  # not a member of the newest view
 LEFT: Final = "left"
 
 RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
-RECORD_BYTES_MAX: Final = 64 << 20  # payload on disk before a checkpoint
+RECORD_BYTES_MAX: Final = 8 << 20  # payload on disk before a checkpoint: a log file is closed at one, and is 16 MiB
 MESSAGE_OVERHEAD: Final = 512  # bytes that a message costs a receive buffer beside its payload
 CARRIED: Final = 1 << 50  # subtracted from the place of what a view takes over from the one before: first in its order
 

@@ -3,7 +3,7 @@
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
 from tocsin.protocols import coordinator_tree, counter_token, tree_ack
-from tocsin.protocols.baselines import ack_all, lamport, push_gossip, sequencer, two_phase
+from tocsin.protocols.baselines import ack_all, lamport, optimistic_token, push_gossip, sequencer, totem_ring, two_phase
 from tocsin.protocols.protocol import Protocol
 
 _ALL = (
@@ -12,8 +12,10 @@ _ALL = (
     counter_token.PROTOCOL,
     tree_ack.PROTOCOL,
     lamport.PROTOCOL,
+    optimistic_token.PROTOCOL,
     push_gossip.PROTOCOL,
     sequencer.PROTOCOL,
+    totem_ring.PROTOCOL,
     two_phase.PROTOCOL,
 )
 

@@ -668,11 +668,16 @@ class Sequencer(Machine):
             records.append(Sent(item.group, item.seqno, item.payload))
         for item in self._order.items:
             records.append(Appended(item))
+        records.extend(self._more_records())
         self._outbox.checkpoint(records)
         self.stat_records = len(records)
         for group in range(len(self._groups)):
             self._outbox.trim(group, 1 << 62)  # nothing here reads the log
         return True
+
+    def _more_records(self) -> list[Record]:
+        """What a deriving protocol keeps besides."""
+        return []
 
     def _seqnos_at_base(self) -> list[int]:
         """By origin, the number expected after the items below the base."""

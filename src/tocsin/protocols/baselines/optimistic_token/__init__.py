@@ -1,0 +1,50 @@
+"""Deliver on receipt, agree later by a token, roll back where it disagrees."""
+
+from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
+from tocsin.protocols.baselines.optimistic_token.messages import OptimisticTokenOptions, Tentative, Token
+from tocsin.protocols.baselines.sequencer.messages import (
+    Appended,
+    Committed,
+    Fill,
+    Have,
+    Lacks,
+    Newer,
+    Ordered,
+    Seek,
+    Sent,
+    Status,
+    Submit,
+    Summary,
+    Termed,
+    Truncated,
+    Vote,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="optimistic_token",
+    title="deliver on receipt, agree later by a token, roll back where it disagrees",
+    paper="Chung, Liu, Lin 1990, as Chang, Hwang describe it",
+    make=OptimisticToken,
+    options=OptimisticTokenOptions,
+    messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
+    records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
+    guarantees=(
+        "integrity",
+        "validity",
+        "agreement",
+        "uniform_agreement",
+        "fifo",
+        "causal",
+        "single_source",
+        "multiple_source",
+        "multiple_group",
+        "acyclic",
+    ),
+    assumptions=Assumptions(
+        crashes_recover=True,
+        note="net of rollbacks; a majority must be up for commits",
+    ),
+    liveness_us=15_000_000,
+    expects=("rollbacks",),
+)

@@ -1,0 +1,49 @@
+"""Totem's single ring: the holder of a circulating token broadcasts."""
+
+from tocsin.protocols.baselines.totem_ring.machine import TotemRing
+from tocsin.protocols.baselines.totem_ring.messages import (
+    Beacon,
+    Commit,
+    Data,
+    Delivered,
+    Installed,
+    Join,
+    Seen,
+    Sent,
+    Stored,
+    Token,
+    TotemRingOptions,
+    Want,
+)
+from tocsin.protocols.protocol import Assumptions, Protocol
+
+PROTOCOL = Protocol(
+    name="totem_ring",
+    title="the holder of a circulating token broadcasts; rings split and merge",
+    paper="Amir, Moser, Melliar-Smith, Agarwal, Ciarfella 1995",
+    make=TotemRing,
+    options=TotemRingOptions,
+    messages=(Data, Token, Beacon, Join, Commit, Want),
+    records=(Sent, Stored, Delivered, Seen, Installed),
+    guarantees=(
+        "integrity",
+        "validity",
+        "agreement",
+        "uniform_agreement",
+        "fifo",
+        "causal",
+        "single_source",
+        "multiple_source",
+        "multiple_group",
+        "acyclic",
+        "safe",
+        "view_synchrony",
+    ),
+    assumptions=Assumptions(
+        sites_max=12,
+        several_groups=False,
+        note="a component goes on by itself; what is promised is promised among the members of a view",
+    ),
+    liveness_us=20_000_000,
+    expects=("views",),
+)

@@ -16,6 +16,8 @@ from tests.live.harness import LiveGroup, wait_until
 from tocsin.protocols.registry import REGISTRY
 from tocsin.runtime.journal import journal_batches
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 SITES = "abcde"
 MESSAGES_PER_ROUND = 40
 HEAL_SECONDS_MAX = 90.0

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tocsin.runtime.group_config import read_group
+
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

@@ -15,6 +15,8 @@ from tocsin.runtime.keys import new_key, read_keys
 from tocsin.runtime.seal import HEADER, Keyring, Sealer
 from tocsin.runtime.segments import OFFSET, Splitter
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 BATCH = 500  # datagrams between two looks at the member
 GROWTH_BYTES_MAX = 40 << 20
 

@@ -7,6 +7,8 @@ import pytest
 from tests.live.harness import LiveGroup
 from tocsin.protocols.registry import REGISTRY
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 OPTIONS = {"tree_ack": 'detector = "timeout"'}  # live, there is no perfect one
 RECEIVES = '[journal]\nreceives = true\ndurability = "process"\n'
 

@@ -19,6 +19,8 @@ from tocsin.runtime.trace import write_trace
 from tocsin.runtime.wal_format import segments_in
 from tocsin.traces.parquet import read_rows
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 SMALL = '[journal]\ndurability = "process"\nsegment_bytes = 65_536\n'
 
 

@@ -14,6 +14,8 @@ from tocsin.runtime.keys import new_key, write_keys
 from tocsin.runtime.packing import MESSAGE_BYTES_MAX
 from tocsin.runtime.seal import Keyring
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 PROCESS = '[journal]\ndurability = "process"'
 
 
@@ -305,5 +307,33 @@ def test_a_disk_that_refuses_stops_the_member_and_loses_nothing(
         again = await tocsin.join(path, "a")
         assert again.status()["journal"]["positions"]["all"] >= 1
         await again.close()
+
+    run(body)
+
+
+def test_a_site_that_is_no_founder_joins_a_running_group(tmp_path: Path) -> None:
+    path = write_group(tmp_path, "counter_token", "abcd", head='founders = ["a", "b", "c"]', tail=PROCESS)
+
+    async def body() -> None:
+        members = [await tocsin.join(path, name) for name in "abc"]
+        ears = [Ear(member) for member in members]
+        for member in members:
+            await member.ready()
+            assert member.view is not None and member.view.members == ("a", "b", "c")
+        for number in range(20):
+            await (await members[0].broadcast(b"before %d" % number)).ordered()
+        newcomer = await tocsin.join(path, "d")
+        ear = Ear(newcomer)
+        await newcomer.ready()
+        await (await newcomer.broadcast(b"from the newcomer")).ordered()
+        await (await members[1].broadcast(b"after")).ordered()
+        await until(lambda: all(each.heard[-1][2] == b"after" for each in ears))
+        await until(lambda: bool(ear.heard) and ear.heard[-1][2] == b"after")
+        assert [payload for _, _, payload in ear.heard] == [b"from the newcomer", b"after"]
+        assert [payload for _, _, payload in ears[2].heard[-2:]] == [b"from the newcomer", b"after"]
+        assert any(isinstance(event, tocsin.Missed) for event in ear.events)
+        await until(lambda: all(member.view is not None and len(member.view.members) == 4 for member in members))
+        for member in (*members, newcomer):
+            await member.close()
 
     run(body)

@@ -17,6 +17,8 @@ from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import read_keys
 from tocsin.runtime.status import ask
 
+pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
+
 PROCESS = '[journal]\ndurability = "process"'
 
 

@@ -80,7 +80,7 @@ class LocalStates:
             story.append(("recover", None, None, None, None, None))
         sends: list[tuple[SiteId, Message]] = []
         for request in requests:
-            if request.what == "view":  # as sim/site.py does: what is replayed belongs to the view it was first delivered in
+            if request.what == "view":  # primary or not, as sim/site.py does
                 view = request.number
             _note(request, view, story, sends)
         new = Local(local.site, [*local.history, happening], tuple(story), received)

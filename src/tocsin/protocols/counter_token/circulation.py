@@ -104,6 +104,8 @@ class Circulation(Sending):
                 del self._marks[0]
         self._maybe_trim(token.stable)
         self._send_waiting(now)
+        if self._unannounced:
+            self._maybe_hurry(now)  # it moved, but rests again
         return True
 
     def _read_flags(self, token: Token) -> None:
@@ -201,19 +203,21 @@ class Circulation(Sending):
         turn = ring.turn if ring.turn >= 0 else ring.size
         cycle = turn // ring.size
         changed = turn + 1 if self._hurried or old is None else old.changed
+        deleted = False
         state: list[StateEntry] = []
         noted: list[TurnSlot] = []
         if old is not None:
             for entry in old.state:
                 if entry.sender == self._site and self._is_full(entry):
                     changed = turn + 1
+                    deleted = True
                 elif self._maybe_count(entry, noted):
                     changed = turn + 1
                     state.append(_with_one_more(entry))
                 else:
                     state.append(entry)
-        if not state and not self._hurried:
-            changed = min(changed, turn + 1 - ring.size)  # all done: idle from here on, without another round
+        if deleted and not state and not self._hurried:
+            changed = turn + 1 - ring.size  # all done: idle from here on, without another round
         if self._announce(cycle, state, noted):
             changed = turn + 1
         if noted:

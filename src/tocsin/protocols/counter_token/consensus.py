@@ -7,8 +7,8 @@ may have been delivered by one that does not report: it is kept (`keep_limit`). 
 known to be everywhere and is delivered in the old view (`full_limit`); otherwise first thing in the new one, whose
 members all have it.
 
-That is why newcomers are let in only by a change in which all members of the old view take part: whatever is kept is
-then full, and nobody in the new view lacks what the others deliver there.
+That is why newcomers are let in, and leavers let go, only by a change in which all members of the old view take part:
+whatever is kept is then full, and nobody in the new view lacks what the others deliver there.
 """
 
 from tocsin.core.machine import SiteId
@@ -89,17 +89,12 @@ def propose(
     """The next view, from the reports of members of `base` and of the invited."""
     members: list[SiteId] = list(base.members)
     decision = decide_limits(members, groups, reports)
-    following: list[SiteId] = []
-    leaving: list[SiteId] = []
-    complete = True
-    for member in members:
-        if member not in reports:
-            complete = False
-        elif reports[member].leaving:
-            leaving.append(member)
-        else:
-            following.append(member)
+    following = [member for member in members if member in reports]
+    complete = len(following) == len(members)
     if complete:
+        for member in members:
+            if reports[member].leaving and may_leave(member, following, list(base.absent), groups, reports):
+                following.remove(member)
         following.extend([site for site in sorted(invited) if site in reports and site not in members])
     absent = [site for site in base.absent if site not in following]
     absent.extend([site for site in members if site not in reports])
@@ -128,6 +123,32 @@ def propose(
         tuple(positions),
         tuple(frontier),
     )
+
+
+def may_leave(
+    leaver: SiteId,
+    members: list[SiteId],
+    absent: list[SiteId],
+    groups: list[list[SiteId]],
+    reports: dict[SiteId, Report],
+) -> bool:
+    """Whether nobody of its groups needs the leaver's log: somebody else has everything, or nobody lacks anything."""
+    for group in groups:
+        if leaver not in group:
+            continue
+        needed = False
+        spare = False
+        for site in group:
+            if site in absent:
+                needed = True
+            elif site in members and site != leaver:
+                if reports[site].lagging:
+                    needed = True
+                else:
+                    spare = True
+        if needed and not spare:
+            return False
+    return True
 
 
 def _settled(report: Report, group: int, keep_limit: int) -> list[Item]:

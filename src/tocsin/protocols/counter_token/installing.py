@@ -66,7 +66,16 @@ class Installing(Replay):
     def _wants_change(self) -> bool:
         if self._joiners:
             return True
-        return self._leaving and not self._own
+        return self._leaving and not self._own and self._may_leave()
+
+    def _may_leave(self) -> bool:
+        """Not while a member of a group is away that only this site could help to catch up."""
+        for group in range(len(self._groups)):
+            others = [site for site in self._ring.destinations[group] if site != self._site]
+            away = [site for site in self._base.absent if site in self._groups[group]]
+            if self._site in self._groups[group] and away and not others:
+                return False
+        return True
 
     def leave(self, now: Micros) -> None:
         if self._status == LEFT:
@@ -285,7 +294,7 @@ class Installing(Replay):
         self._replaying = False
         view = self._latest.view if self._latest is not None else 0
         members = [] if self._latest is None else [site for site in self._latest.members if site != self._site]
-        self._persist(Gone(view))
+        self._persist(Gone(self._latest))
         for timer in (CHANGE, JOIN, DECIDE, FETCH):
             self._outbox.cancel_timer(timer, 0)
         self._show_view(view, members, False)
@@ -348,7 +357,8 @@ class Installing(Replay):
         if self._was_member and behind > self._options.join_lag:
             self._start_replay_from(now, source, list(invite.positions))
         else:
-            self._ask_to_join(now)
+            self._outbox.send(source, Join(self._my_view(), invite.view, self._join_attempts))
+            self._outbox.set_timer(JOIN, 0, now + 2 * self._options.join_us)
 
     def _on_join_timer(self, now: Micros) -> None:
         if self._status == OUTSIDE:

@@ -111,9 +111,11 @@ class CounterToken(Membership):
             if isinstance(record, Installed):
                 slots.clear()
                 gone = False
-            elif isinstance(record, Gone):
-                gone = True
             self._recall(record, slots)
+            if isinstance(record, Gone):
+                gone = True
+                if record.proposal is not None:
+                    self._latest = record.proposal
         self._records = len(records)
         self._recall_slots(slots)
         self._drop_committed_own()

@@ -77,7 +77,11 @@ class Membership(Installing):
         return (step + step * self._site // 8) << min(self._attempts - 1 if self._attempts > 0 else 0, 4)
 
     def _send_prepare(self, change: Change) -> None:
-        targets = [site for site in self._ring.members if site != self._site and site not in change.reports]
+        targets = [
+            site
+            for site in self._ring.members
+            if site != self._site and site not in change.reports and site not in change.suspects
+        ]
         targets.extend([site for site in change.invited if site not in change.reports])
         if targets:
             self._outbox.multicast(sorted(targets), Prepare(self._base.view, change.number, tuple(change.invited)))
@@ -115,6 +119,8 @@ class Membership(Installing):
                 self._promise(prepare.number, source)
                 self._change = None
                 self._attempts += 1
+            else:
+                self._tell_alone()  # asked again: the coordinator has found no quorum
             self._outbox.set_timer(CHANGE, 0, now + 2 * self._patience_us())
             self._outbox.send(source, self._own_promise(prepare.number))
 
@@ -206,7 +212,7 @@ class Membership(Installing):
     def _send_accept(self, change: Change) -> None:
         proposal = change.proposal
         assert proposal is not None
-        targets = [site for site in self._others() if site not in change.accepted]
+        targets = [site for site in self._others() if site in change.reports and site not in change.accepted]
         if targets:
             self._outbox.multicast(targets, Accept(self._base.view, change.number, proposal))
 
@@ -264,6 +270,7 @@ class Membership(Installing):
             self._tell_alone()
             self._attempts += 1
             self._forget_lagging(change)
+            change.suspects = []  # every member counts now
             self._send_prepare(change)
             self._outbox.set_timer(CHANGE, 0, now + self._patience_us())
         elif change.tries < ACCEPT_TRIES_MAX:

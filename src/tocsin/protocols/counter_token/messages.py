@@ -320,9 +320,9 @@ class Known(Record, frozen=True):
 
 
 class Gone(Record, frozen=True):
-    """This site has left."""
+    """This site has left; the newest view that it knows of, which others may not have heard of."""
 
-    view: Number
+    proposal: Proposal | None
 
 
 class Summary(Record, frozen=True):

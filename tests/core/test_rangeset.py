@@ -1,7 +1,7 @@
 """RangeSet against a plain set of integers, the dumb twin, and its wire form against hostile input."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -84,8 +84,10 @@ class Twins(RuleBasedStateMachine):
 
 
 TestTwins = Twins.TestCase
+TestTwins.settings = settings(deadline=None)
 
 
+@settings(deadline=None)
 @given(SETS, SETS)
 def test_whole_sets(left: set[int], right: set[int]) -> None:
     assert twin(left).union(twin(right)).ranges() == runs(left | right)
@@ -97,6 +99,7 @@ def test_whole_sets(left: set[int], right: set[int]) -> None:
     assert (twin(left) == twin(right)) == (left == right)
 
 
+@settings(deadline=None)
 @given(SETS, VALUES, VALUES)
 def test_questions(values: set[int], low: int, high: int) -> None:
     ranges = twin(values)
@@ -111,6 +114,7 @@ def test_questions(values: set[int], low: int, high: int) -> None:
         assert (ranges.first(), ranges.last()) == (min(values), max(values))
 
 
+@settings(deadline=None)
 @given(SETS, VALUES)
 def test_a_copy_is_independent(values: set[int], value: int) -> None:
     original = twin(values)
@@ -132,6 +136,7 @@ def test_repr_reads_as_ranges() -> None:
     assert repr(rangeset_of([1, 2, 3, 7])) == "RangeSet(1..3, 7)"
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 60)))
 def test_wire_form_round_trip(values: set[int]) -> None:
     assert rangeset_from_wire(twin(values).to_wire()) == twin(values)
@@ -145,6 +150,7 @@ def test_wire_form_is_short_and_keeps_the_lowest_ranges() -> None:
     assert rangeset_from_wire(many.to_wire(3)).values() == [0, 2, 4]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-3, 9) | st.integers(), max_size=12))
 def test_wire_form_is_canonical_or_refused(flat: list[int]) -> None:
     """What decodes encodes to the same integers: equal sets have equal bytes."""

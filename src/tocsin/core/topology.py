@@ -95,10 +95,14 @@ class Topology:
 
     def node(self, name: str) -> int:
         """The number of the node of that name."""
-        number = self._number.get(name, -1)
+        number = self.find_node(name)
         if number < 0:
             raise InputError(f"expected a node of the topology, found `{name}`")
         return number
+
+    def find_node(self, name: str) -> int:
+        """The number of the node of that name, or -1."""
+        return self._number.get(name, -1)
 
     def has_node(self, name: str) -> bool:
         return name in self._number

@@ -52,14 +52,15 @@ def topology_from_document(document: dict[str, Any], source: str) -> Topology:
         except InputError as error:
             raise InputError(f"{source}: `nodes[{place}]`: {error}") from None
     for place, link in enumerate(config.links):
-        first, second = link.ends
+        first = topology.find_node(link.ends[0])
+        second = topology.find_node(link.ends[1])
         try:
-            if not (topology.has_node(first) and topology.has_node(second)):
-                unknown = second if topology.has_node(first) else first
+            if first < 0 or second < 0:
+                unknown = link.ends[0] if first < 0 else link.ends[1]
                 raise InputError(
                     f"ends: expected known nodes, found `{unknown}`{nearest_name(unknown, topology.node_names)}"
                 )
-            topology.add_link(topology.node(first), topology.node(second), link.cost, link.loss, link.name)
+            topology.add_link(first, second, link.cost, link.loss, link.name)
         except InputError as error:
             raise InputError(f"{source}: `links[{place}]`: {error}") from None
     return topology

@@ -68,7 +68,6 @@ class ReliabilityPlan:
 
 def maximum_reliability_tree(topology: Topology, source: int) -> ReliabilityTree:
     """The spanning tree of the most reliable links, grown from the source (Prim)."""
-    need_connected(topology, "a reliability tree")
     _refuse_switches(topology)
     link_success = _link_success(topology)
     nodes = topology.node_count()
@@ -78,6 +77,8 @@ def maximum_reliability_tree(topology: Topology, source: int) -> ReliabilityTree
     joined = bytearray(nodes)
     heap: list[tuple[float, int, int, int]] = [(-1.0, 0, -1, source)]  # -success, depth, link, node
     while len(tree.order) < nodes:
+        if not heap:  # everything that can be reached is in the tree
+            need_connected(topology, "a reliability tree")
         negative, depth, link, node = heappop(heap)
         if joined[node]:
             continue

@@ -1,9 +1,9 @@
 """Live throughput and latency against Corosync's CPG, in one run on one machine: ratios, never absolute times.
 
 Three members in three network namespaces on one bridge with MTU 1500, all sending, every message delivered in total
-order at all three. Ours: counter_token (safe delivery, stronger than the peer's agreed), sealed, journaled (kill -9
-safe). The peer: Corosync, knet, no encryption, nothing on disk; the better of a window of 256 own messages and of none.
-All processes of both run with the same real-time priority, as Corosync's daemons do by default.
+order at all three. Ours: counter_token (safe delivery, stronger than the peer's agreed), multicast, sealed, journaled
+(kill -9 safe). The peer: Corosync, knet, no encryption, nothing on disk; the better of a window of 256 own messages and
+of none. All processes of both run with the same real-time priority, as Corosync's daemons do by default.
 
 Run as root: python -m benchmarks.live [--seconds 5] [--json]
 """
@@ -61,6 +61,7 @@ class Ours:
         answer = measure_members(commands)
         marks = [member["marks"] for member in answer["members"]]
         common = min(map(len, marks))
+        answer["bytes_per_s"] = min(member["bytes_per_s"] for member in answer["members"])
         answer["same_order"] = len({tuple(each[:common]) for each in marks}) == 1 and (rate > 0 or common > 0)
         return answer
 
@@ -82,11 +83,24 @@ def run(seconds: float, extra: str, durability: str) -> dict[str, Any]:
             found["ours"] = ours.measure(size, 0.0, seconds)
             found["ratio"] = found["ours"]["messages_per_s"] / found["peer"]["messages_per_s"]
             found["bar"] = BARS[size]
+        results["ceiling_bytes_per_s"] = ceiling(spaces, seconds)
+        for found in results["sizes"].values():
+            found["of_ceiling"] = found["ours"]["bytes_per_s"] / results["ceiling_bytes_per_s"]
         latency = results["latency"]
         latency["ours"] = ours.measure(100, RATE, seconds)
         latency["ratio"] = latency["ours"]["p50_ms"] / latency["peer"]["p50_ms"]
         latency["bar"] = LATENCY_BAR
     return results
+
+
+def ceiling(spaces: namespaces.Namespaces, seconds: float) -> float:
+    """Bytes a second that each of three has from all three, by plain sockets."""
+    raw = ("chrt", "-r", "1", sys.executable, str(Path(__file__).parent / "live_raw.py"))
+    options = ("--seconds", str(seconds), "--warm", str(WARM_SECONDS))
+    commands = [
+        spaces.command(index, *raw, str(index), *spaces.addresses, *options) for index in range(len(spaces.names))
+    ]
+    return float(measure_members(commands)["messages_per_s"])
 
 
 def print_results(results: dict[str, Any]) -> None:
@@ -96,7 +110,10 @@ def print_results(results: dict[str, Any]) -> None:
         label = f"{size} B, msg/s"
         bar = f">= {found['bar']:g}"
         rates = f"{ours['messages_per_s']:>14,.0f}{peer['messages_per_s']:>14,.0f}"
-        print(f"{label:>16}{rates}{found['ratio']:>9.2f}{bar:>7}  same order: {ours['same_order']}")
+        print(
+            f"{label:>16}{rates}{found['ratio']:>9.2f}{bar:>7}  same order: {ours['same_order']}, "
+            f"{found['of_ceiling']:.0%} of plain UDP's bytes"
+        )
         cpu = f"{ours['cpu_s_per_million']:>14.2f}{peer['cpu_s_per_million']:>14.2f}"
         print(f"{'CPU-s/million':>16}{cpu}{ours['cpu_s_per_million'] / peer['cpu_s_per_million']:>9.2f}")
     found = results["latency"]
@@ -109,7 +126,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--durability", choices=("process", "disk"), default="process")
-    parser.add_argument("--extra", default="", help="more keys of the group's file, e.g. multicast")
+    parser.add_argument(
+        "--extra", default='multicast = "239.192.7.1:7401"', help="more keys of the group's file (default: multicast)"
+    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     reason = corosync_missing() or ("" if namespaces.available() else namespaces.WHY_NOT)

@@ -18,7 +18,7 @@ import hashlib
 import os
 import struct
 import zlib
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
@@ -154,7 +154,11 @@ class Opener:
 
     def open(self, header: bytes, sealed: bytes) -> tuple[bytes | None, str]:
         """The content and "", or None and why not. `header` was checked for identity and length by the caller."""
-        _, key_id, sender, _, number, bits, counter, _ = HEADER.unpack(header)
+        return self.open_fields(header, HEADER.unpack(header), sealed)
+
+    def open_fields(self, header: bytes, fields: tuple[Any, ...], sealed: bytes) -> tuple[bytes | None, str]:
+        """As `open`, with the header's fields."""
+        _, key_id, sender, _, number, bits, counter, _ = fields
         peer = self._peers.get(sender)
         session = (number, bits)
         fresh = peer is None or peer.session != session or peer.key_id != key_id

@@ -43,10 +43,11 @@ class Timers:
         return None
 
     def arm(self) -> None:
-        """Set the alarm to the earliest deadline, if that has changed."""
+        """Set the alarm, unless it rings before the earliest deadline anyway: timers are put off far more often than
+        they fire, and each setting is a system call."""
         while self._heap and self._armed.get(self._heap[0][2:], (-1, 0))[0] != self._heap[0][1]:
             heapq.heappop(self._heap)
-        if self._heap and self._heap[0][0] != self._alarm_at:
+        if self._heap and (self._alarm_at == 0 or self._heap[0][0] < self._alarm_at):
             self._alarm_at = self._heap[0][0]
             self._alarm.set(self._alarm_at)
 

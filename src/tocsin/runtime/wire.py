@@ -8,7 +8,7 @@ import asyncio
 import heapq
 import socket
 from collections import OrderedDict
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -208,14 +208,15 @@ class Wire:
         if len(view) < SEGMENT_HEADER_BYTES or OFFSET.unpack_from(view, HEADER_BYTES)[0] != 0:
             return False
         header = bytes(view[:HEADER_BYTES])
-        total = HEADER.unpack(header)[7]
+        fields = HEADER.unpack(header)
+        total = fields[7]
         if total != len(view) - -(-len(view) // size) * SEGMENT_HEADER_BYTES:
             return False
-        sender = self._checked_sender(header, address)
+        sender = self._checked_sender(fields, address)
         if sender < 0:
             return True
         sealed = b"".join([view[at + SEGMENT_HEADER_BYTES : at + size] for at in range(0, len(view), size)])
-        content, reason = self.opener.open(header, sealed)
+        content, reason = self.opener.open_fields(header, fields, sealed)
         if content is None and reason == "seal":
             return False  # segments of several frames: take them one by one
         self._on_opened(sender, content, reason, address)
@@ -253,10 +254,10 @@ class Wire:
             self._drop("short")
             return
         header = bytes(view[:HEADER_BYTES])
-        sender = self._checked_sender(header, address)
+        fields = HEADER.unpack(header)
+        sender = self._checked_sender(fields, address)
         if sender < 0:
             return
-        fields = HEADER.unpack(header)
         total = fields[7]
         chunk = view[SEGMENT_HEADER_BYTES:]
         if total == len(chunk):
@@ -271,12 +272,12 @@ class Wire:
             offset = OFFSET.unpack_from(view, HEADER_BYTES)[0]
             sealed = self._assembler.add(now_us(), sender, header, total, offset, chunk)
         if sealed is not None:
-            content, reason = self.opener.open(header, sealed)
+            content, reason = self.opener.open_fields(header, fields, sealed)
             self._on_opened(sender, content, reason, address)
 
-    def _checked_sender(self, header: bytes, address: Address) -> int:
+    def _checked_sender(self, fields: tuple[Any, ...], address: Address) -> int:
         """The site that the header names, or -1 if this datagram is none of ours."""
-        tag, key_id, sender, version = HEADER.unpack(header)[:4]
+        tag, key_id, sender, version = fields[:4]
         if tag != self._keyring.tag or version != 1:
             self._drop("foreign")
         elif not self._keyring.knows(key_id):

@@ -43,8 +43,8 @@ IN_THE_SWARM = {
     "never sends again": ("fills", "            taken.append(Batch(number, targets))\n", "            pass\n"),
     "does not deliver its own": (
         "machine",
-        "            self._storage.deliver(stream, number, kept)\n        else:\n            self._storage.persist(Held(group",
-        "            pass\n        else:\n            self._storage.persist(Held(group",
+        "        if self._site in self._groups[group]:\n",
+        "        if False:\n",
     ),
     "a source is silent after its last message": ("machine", "        if due:\n            self._say_null()\n", ""),
     "keeps nothing of a group of others over a crash": (
@@ -57,7 +57,6 @@ IN_THE_SWARM = {
 IN_THE_GRAPH = {
     "attaches to anybody it is told": (
         "redelivery",
-        "        if coordinator not in stream.above and not self._unsafe:\n            coordinator = source\n"
         "        seat.coordinator = coordinator\n",
         "        seat.coordinator = self._sites - 1 if self._site != self._sites - 1 else source\n",
     ),

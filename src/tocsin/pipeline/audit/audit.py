@@ -56,6 +56,7 @@ class AuditResult:
     opened: dict[str, str] = field(default_factory=dict)  # run: why its fingerprints were not enough
 
 
+Span = tuple[str, int, int]  # a site, and orders of its log: from one, up to and without the other
 Say = Callable[[str], None]
 Sort = Callable[[list[str], int, TraceMap], list[str]]  # files and their number of rows; sorted files
 
@@ -111,6 +112,7 @@ class _Audit:
         self._limits = limits
         self._say = say
         self._opened: dict[str, str] = {}
+        self._places: dict[str, list[tuple[Piece, list[Span]]]] = {}  # of large runs: where the rows of their logs are
 
     def run(self, outlines: Sequence[FileOutline]) -> AuditResult:
         if not all(each.is_sorted for each in outlines):
@@ -162,7 +164,9 @@ class _Audit:
             for scanned in answers:
                 scans.setdefault(scanned.piece.run, []).append(scanned)
         for run in large:
-            logs = _join_logs(scans.pop(run))
+            scanned_run = scans.pop(run)
+            self._places[run] = [(answer.piece, _spans(answer)) for answer in scanned_run]
+            logs = _join_logs(scanned_run)
             facts = RunFacts(run, [log.facts for log in logs], trace.groups, trace.one_clock)
             sites.update(log.facts.site for log in logs)
             found, obstacles = self._judge_large(facts, logs, pieces[run], trace)
@@ -174,7 +178,7 @@ class _Audit:
     ) -> tuple[dict[str, Found], dict[str, str]]:
         certificate = certify(facts, [log for log in logs if log.facts.hole is None])
         if certificate.line_over:
-            self._draw_line(certificate, logs, pieces, trace)
+            self._draw_line(certificate, facts.run, logs, pieces, trace)
         missing = tuple(name for name in PROPERTIES if name not in certificate.found)
         if not missing:
             return certificate.found, {}
@@ -183,23 +187,25 @@ class _Audit:
         found, obstacles = open_run(self._executor, facts, pieces, trace, missing, self._limits)
         return certificate.found | found, obstacles
 
-    def _draw_line(self, certificate: Certificate, logs: list[LogScan], pieces: list[Piece], trace: Trace) -> None:
+    def _draw_line(
+        self, certificate: Certificate, run: str, logs: list[LogScan], pieces: list[Piece], trace: Trace
+    ) -> None:
         """Decide what depends on a line through some sites; take back what was proven but for it, if there is
         none.
         """
         chosen = [log for log in logs if log.facts.site in certificate.line_over]
         if sum(log.facts.rows for log in chosen) <= self._limits.line_rows:
-            if all(self._executor.run(has_line, [LineJob(trace, pieces, certificate.line_over)])):
+            if all(self._executor.run(has_line, [LineJob(trace, run, pieces, certificate.line_over)])):
                 return
         certificate.found.pop("acyclic", None)
         certificate.found.pop("causal", None)
         certificate.refused = certificate.refused or "groups overlap in a circle, and no line through them was found"
 
     def _by_size(self, pieces: dict[str, list[Piece]]) -> tuple[list[list[tuple[str, list[Piece]]]], list[str]]:
-        """Small runs in shares for one task, largest first; and the names of large runs."""
+        """Small runs in shares for one task, neighbours together; and the names of large runs."""
         sizes = {run: sum(piece.rows for piece in found) for run, found in pieces.items()}
         large = sorted(run for run, rows in sizes.items() if rows > self._limits.run_rows)
-        small = sorted(sizes.keys() - set(large), key=lambda run: (-sizes[run], run))
+        small = sorted(sizes.keys() - set(large), key=lambda run: pieces[run][0])
         shares: list[list[tuple[str, list[Piece]]]] = []
         room = 0
         for run in small:
@@ -224,10 +230,24 @@ class _Audit:
 
     def _fetch(self, tally: Tally, pieces: dict[str, list[Piece]], trace: Trace) -> dict[tuple[str, Spot], Row]:
         """The rows of all witnesses."""
-        wanted = tally.wanted_rows()
-        jobs = [RowsJob(trace, some, spots) for run, spots in wanted.items() for some in self._shares(pieces[run])]
+        jobs = [
+            RowsJob(trace, run, some, spots)
+            for run, spots in tally.wanted_rows().items()
+            for some in self._shares(self._having(run, spots, pieces[run]))
+        ]
         found = [row for rows in self._executor.run(fetch_rows, jobs) for row in rows]
         return {(row.run, Spot(row.site, row.order)): row for row in found}
+
+    def _having(self, run: str, spots: list[Spot], pieces: list[Piece]) -> list[Piece]:
+        """The pieces of a run that may have some rows; of a large run it is known which those are."""
+        places = self._places.get(run)
+        if places is None:
+            return pieces
+        return [
+            piece
+            for piece, spans in places
+            if any(site == spot.site and first <= spot.order < end for site, first, end in spans for spot in spots)
+        ]
 
 
 def _join_logs(answers: list[ScanAnswer]) -> list[LogScan]:
@@ -237,6 +257,10 @@ def _join_logs(answers: list[ScanAnswer]) -> list[LogScan]:
         for scanned in answer.scans:
             parts.setdefault(scanned.facts.site, []).append(scanned)
     return [join_scans(sorted(parts[site], key=lambda part: part.facts.first_order)) for site in sorted(parts)]
+
+
+def _spans(answer: ScanAnswer) -> list[Span]:
+    return [(scanned.facts.site, scanned.facts.first_order, scanned.facts.next_order) for scanned in answer.scans]
 
 
 def _shares(items: Sequence[str], size: int) -> Iterable[list[str]]:

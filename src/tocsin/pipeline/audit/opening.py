@@ -59,8 +59,7 @@ def open_run(
         found |= _finish(executor, facts, [job], executor.run(solve_window, [job]), undecided)
         undecided = ()
     for name in uncertain:
-        if found[name].violations and name not in undecided:
-            found[name].at_least = True
+        found[name].at_least = bool(found[name].violations) or name in undecided
     return found, dict.fromkeys(undecided, _why_undecided(facts, cuts))
 
 

@@ -2,7 +2,8 @@
 it needs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -89,21 +90,34 @@ def outline_file(path: str, trace_map: TraceMap) -> FileOutline:
         return FileOutline(path, metadata.num_rows, clock == ONE_CLOCK, present, pieces, is_sorted)
 
 
-def read_piece(piece: Piece, trace_map: TraceMap, columns: tuple[str, ...]) -> Any:
-    """The rows of a piece, with our columns."""
-    with open_file(piece.path, trace_map) as file:
-        wanted = trace_map.wanted(file.schema_arrow.names, columns)
-        try:
-            table = file.read_row_group(piece.row_group, columns=wanted, use_threads=False)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{piece.path}: cannot be read: {first_line(error)}") from None
-        table = trace_map.translate(table.slice(piece.start, piece.rows), columns)
-        for name in NEVER_NULL:
-            if name in table.column_names and table.column(name).null_count:
-                row = piece.start + table.column(name).is_null().to_pylist().index(True)
-                where = f"row {row} of row group {piece.row_group}"
-                raise InputError(f"{piece.path}: {where}, column `{name}`: expected a value, found null")
-        return table
+def read_pieces(
+    pieces: Iterable[Piece], trace_map: TraceMap, columns: tuple[str, ...]
+) -> Iterator[tuple[list[Piece], Any]]:
+    """Pieces and their rows, with our columns. Each file is opened once, each row group read once.
+
+    The pieces of one row group come together, with all rows from the first of them to the last.
+    """
+    for path, of_file in groupby(sorted(pieces), key=lambda piece: piece.path):
+        with open_file(path, trace_map) as file:
+            wanted = trace_map.wanted(file.schema_arrow.names, columns)
+            for number, of_group in groupby(of_file, key=lambda piece: piece.row_group):
+                found = list(of_group)
+                try:
+                    table = file.read_row_group(number, columns=wanted, use_threads=False)
+                except (pa.ArrowException, OSError) as error:
+                    raise InputError(f"{path}: cannot be read: {first_line(error)}") from None
+                start = found[0].start
+                table = trace_map.translate(table.slice(start, found[-1].start + found[-1].rows - start), columns)
+                _refuse_nulls(table, path, number, start)
+                yield found, table
+
+
+def _refuse_nulls(table: Any, path: str, row_group: int, start: int) -> None:
+    for name in NEVER_NULL:
+        if name in table.column_names and table.column(name).null_count:
+            row = start + table.column(name).is_null().to_pylist().index(True)
+            where = f"row {row} of row group {row_group}"
+            raise InputError(f"{path}: {where}, column `{name}`: expected a value, found null")
 
 
 def open_file(path: str, trace_map: TraceMap) -> Any:

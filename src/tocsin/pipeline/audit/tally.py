@@ -57,13 +57,12 @@ class Tally:
         `obstacles`: what else stood in the way, by property.
         """
         for name, each in found.items():
-            tally = PropertyTally(each.checked)
-            obstacle = facts.obstacle(name) or (obstacles or {}).get(name)
+            tally = PropertyTally(each.checked, at_least=each.at_least)
+            obstacle = (obstacles or {}).get(name) or facts.obstacle(name)
             if obstacle is not None:
                 tally.obstacle = (facts.run, obstacle)
             if each.witness is not None and not facts.is_unknowable(name):
                 tally.violations = each.violations
-                tally.at_least = each.at_least
                 tally.evidence = Evidence(facts.run, each.witness, each.why or "")
             self.properties[name].add(tally)
 

@@ -3,12 +3,13 @@
 Every function takes one argument and is found by its name on the other side.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from tocsin.pipeline.audit.columns import TraceMap
-from tocsin.pipeline.audit.pieces import FileOutline, Piece, outline_file, read_piece
+from tocsin.pipeline.audit.pieces import FileOutline, Piece, outline_file, read_pieces
 from tocsin.pipeline.audit.tally import Tally
 from tocsin.pipeline.kernels.arrays import Ints
 from tocsin.pipeline.kernels.case import Case, Spot
@@ -50,8 +51,8 @@ def outline_files(job: OutlineJob) -> list[FileOutline]:
 def site_names(job: "PiecesJob") -> set[str]:
     """The sites of a trace of which nothing else can be known."""
     found: set[str] = set()
-    for piece in job.pieces:
-        codes, names = column_codes(read_piece(piece, job.trace.trace_map, ("site",)), "site")
+    for _, table in read_pieces(job.pieces, job.trace.trace_map, ("site",)):
+        codes, names = column_codes(table, "site")
         found.update(names[code] for code in np.unique(codes).tolist())
     return found
 
@@ -73,10 +74,14 @@ class RunsAnswer(NamedTuple):
 
 def solve_runs(job: RunsJob) -> RunsAnswer:
     answer = RunsAnswer(Tally(), set())
-    for run, pieces in job.runs:
-        parts = [part for piece in pieces for part in _encode(piece, job.trace, NEEDED_COLUMNS)]
-        facts, found = solve_run(run, parts, job.trace.groups, job.trace.one_clock)
-        answer.sites.update(part.site for part in parts)
+    parts: dict[str, list[LogPart]] = {run: [] for run, _ in job.runs}
+    for _, some in _encoded([piece for _, pieces in job.runs for piece in pieces], job.trace, NEEDED_COLUMNS):
+        for part in some:
+            if part.run in parts:
+                parts[part.run].append(part)
+    for run in parts:
+        facts, found = solve_run(run, parts[run], job.trace.groups, job.trace.one_clock)
+        answer.sites.update(part.site for part in parts[run])
         answer.tally.note(facts, found)
     return answer
 
@@ -85,7 +90,7 @@ def solve_runs(job: RunsJob) -> RunsAnswer:
 
 
 class PiecesJob(NamedTuple):
-    """Some pieces of one large run."""
+    """Some pieces of large runs."""
 
     trace: Trace
     pieces: list[Piece]
@@ -97,7 +102,11 @@ class ScanAnswer(NamedTuple):
 
 
 def scan_pieces(job: PiecesJob) -> list[ScanAnswer]:
-    return [ScanAnswer(piece, [scan(part) for part in _encode(piece, job.trace, SCAN_COLUMNS)]) for piece in job.pieces]
+    return [
+        ScanAnswer(piece, [scan(part) for part in parts if part.run == piece.run])
+        for pieces, parts in _encoded(job.pieces, job.trace, SCAN_COLUMNS)
+        for piece in _one_a_run(pieces)
+    ]
 
 
 class IndexAnswer(NamedTuple):
@@ -107,9 +116,19 @@ class IndexAnswer(NamedTuple):
 
 def index_pieces(job: PiecesJob) -> list[IndexAnswer]:
     return [
-        IndexAnswer(piece, [index_part(part) for part in _encode(piece, job.trace, SCAN_COLUMNS)])
-        for piece in job.pieces
+        IndexAnswer(piece, [index_part(part) for part in parts if part.run == piece.run])
+        for pieces, parts in _encoded(job.pieces, job.trace, SCAN_COLUMNS)
+        for piece in _one_a_run(pieces)
     ]
+
+
+def _one_a_run(pieces: list[Piece]) -> list[Piece]:
+    """The pieces of one row group, those of one run as one."""
+    found: dict[str, Piece] = {}
+    for piece in pieces:
+        first = found.setdefault(piece.run, piece)
+        found[piece.run] = first._replace(rows=piece.start + piece.rows - first.start)
+    return list(found.values())
 
 
 class WindowJob(NamedTuple):
@@ -140,9 +159,9 @@ def solve_window(job: WindowJob) -> WindowAnswer:
 
 def _window_case(job: WindowJob) -> Case:
     parts: list[LogPart] = []
-    for piece in job.pieces:
-        for part in _encode(piece, job.trace, NEEDED_COLUMNS):
-            if part.site in job.facts.index:
+    for _, some in _encoded(job.pieces, job.trace, NEEDED_COLUMNS):
+        for part in some:
+            if part.run == job.facts.run and part.site in job.facts.index:
                 parts.append(part if job.cuts is None else cut_out(part, job.cuts, job.window))
     parts.sort(key=lambda part: (part.site, part.first_order))
     cuts, window = job.cuts, job.window
@@ -159,6 +178,7 @@ class LineJob(NamedTuple):
     """Sites of a run in which all groups are known to have one order each."""
 
     trace: Trace
+    run: str
     pieces: list[Piece]
     sites: tuple[str, ...]
 
@@ -170,9 +190,9 @@ def has_line(job: LineJob) -> bool:
     """
     groups: dict[str, int] = {}
     sequences: dict[str, list[Ints]] = {site: [] for site in job.sites}
-    for piece in job.pieces:
-        for part in _encode(piece, job.trace, SCAN_COLUMNS):
-            if part.site in sequences:
+    for _, parts in _encoded(job.pieces, job.trace, SCAN_COLUMNS):
+        for part in parts:
+            if part.run == job.run and part.site in sequences:
                 numbers = [groups.setdefault(group or "", len(groups)) for group, _ in part.streams]
                 delivered = part.stream[part.event == DELIVER]
                 sequences[part.site].append(np.array(numbers, np.int64)[delivered])
@@ -200,6 +220,7 @@ class RowsJob(NamedTuple):
     """Rows to be fetched, by site and order."""
 
     trace: Trace
+    run: str
     pieces: list[Piece]
     spots: list[Spot]
 
@@ -208,18 +229,18 @@ def fetch_rows(job: RowsJob) -> list[Row]:
     found: list[Row] = []
     wanted = set(job.spots)
     orders = np.array(sorted({spot.order for spot in wanted}), np.int64)
-    for piece in job.pieces:
-        some = read_piece(piece, job.trace.trace_map, ("site", "order"))
-        places = np.flatnonzero(np.isin(column_numbers(some, "order"), orders))
-        if len(places) == 0:
-            continue
-        table = read_piece(piece, job.trace.trace_map, COLUMNS).take(places)
-        for values in table.to_pylist():
-            if Spot(values["site"], values["order"]) in wanted:
+    for _, table in read_pieces(job.pieces, job.trace.trace_map, COLUMNS):
+        places = np.flatnonzero(np.isin(column_numbers(table, "order"), orders))
+        for values in table.take(places).to_pylist():
+            if values["run"] == job.run and Spot(values["site"], values["order"]) in wanted:
                 members = values.get("members")
                 found.append(Row(**{**values, "members": None if members is None else tuple(members)}))
     return found
 
 
-def _encode(piece: Piece, trace: Trace, columns: tuple[str, ...]) -> list[LogPart]:
-    return encode(read_piece(piece, trace.trace_map, columns), trace.views_are_lost)
+def _encoded(
+    pieces: list[Piece], trace: Trace, columns: tuple[str, ...]
+) -> Iterator[tuple[list[Piece], list[LogPart]]]:
+    """The parts of logs in each row group, and the pieces that asked for it; parts of other runs may be among them."""
+    for found, table in read_pieces(pieces, trace.trace_map, columns):
+        yield found, encode(table, trace.views_are_lost)

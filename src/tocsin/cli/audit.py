@@ -1,0 +1,129 @@
+"""`tocsin audit PATH…`: which guarantees a trace of any size kept, on Spark, and the smallest evidence where it
+did not.
+"""
+
+import argparse
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tocsin.check import level_properties
+from tocsin.cli.progress import Bar
+from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
+from tocsin.core.errors import EnvironmentMissing, InputError
+from tocsin.core.topology_config import groups_from_document
+from tocsin.files import read_document
+from tocsin.pipeline.audit.audit import AuditResult, audit, outline
+from tocsin.pipeline.audit.columns import TraceMap, read_trace_map
+from tocsin.pipeline.audit.executor import Executor, LocalExecutor, SparkExecutor
+from tocsin.pipeline.audit.limits import SCRATCH, limits_from_settings
+from tocsin.pipeline.audit.pieces import find_files
+from tocsin.pipeline.audit.sorting import sort_with_spark
+from tocsin.pipeline.session import SessionOptions, parse_settings, start_session, watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OUTLINED_HERE_MAX = 256  # files whose footers are read before Spark starts, a millisecond each
+
+EXAMPLES = """\
+examples:
+  tocsin audit out                                       every property, by all *.parquet files below out
+  tocsin audit out --expect agreed                       exit 1 if a property of that level fails
+  tocsin audit out --report out.html                     a page with plots and the witnesses drawn
+  tocsin audit theirs --map theirs.toml                  the log of another system (docs/audit.md)
+  tocsin audit s3://bucket/traces --master spark://host:7077 --spark spark.executor.memory=8g
+  tocsin audit out --master sc://host                    through Spark Connect
+
+The same answer as `tocsin check`, for traces of any size. docs/guarantees.md says what each property means.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="trace files, or folders of them; addresses too")
+    add_arguments(parser)
+    parser.add_argument("--map", type=Path, metavar="FILE", help="which columns and events of theirs are which of ours")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with plots and witnesses (HTML)")
+    parser.add_argument(
+        "--master", metavar="URL", help="a Spark master, or sc://… for Spark Connect (default: this machine)"
+    )
+    parser.add_argument("--spark", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.expect is not None:
+        level_properties(arguments.expect)  # what is bad is refused before the work, not after it
+    if arguments.report is not None and not arguments.report.absolute().parent.is_dir():
+        raise InputError(f"{arguments.report}: cannot be written: no such folder")
+    result = _Call(arguments).run()
+    if arguments.witnesses is not None:
+        write_witnesses(result.report, arguments.witnesses)
+    if arguments.json:
+        print(json.dumps(result.report.to_json_object()))
+    else:
+        print_report(result.report)
+    if arguments.expect is None:
+        return 0
+    return judge("audit", result.report, arguments.expect)
+
+
+class _Call:
+    """One call of the command, its words understood."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._paths: list[str] = arguments.paths
+        self._groups: dict[str, Any] = {}
+        if arguments.groups is not None:
+            self._groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
+        self._trace_map = TraceMap() if arguments.map is None else read_trace_map(arguments.map)
+        self._options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin audit")
+        self._limits = limits_from_settings(self._options.settings)
+
+    def run(self) -> AuditResult:
+        outlines = None
+        if self._options.is_local and len(find_files(self._paths)) <= OUTLINED_HERE_MAX:
+            outlines = outline(self._paths, LocalExecutor(), self._trace_map)
+        with Bar("auditing", 1.0) as bar:
+            bar.show(0.0, "starting Spark")
+            session = start_session(self._options)
+            try:
+                with watched(session, lambda done, known: bar.show(done / max(1, known), f"{done} of {known} tasks")):
+                    executor: Executor = SparkExecutor(session)
+                    if outlines is None:
+                        outlines = outline(self._paths, executor, self._trace_map)
+                    with self._scratch() as scratch:
+                        return audit(
+                            outlines,
+                            executor,
+                            groups=self._groups,
+                            trace_map=self._trace_map,
+                            limits=self._limits,
+                            sort=lambda files, rows, trace_map: _sort(session, files, rows, trace_map, scratch),
+                        )
+            finally:
+                session.stop()
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[str | None]:
+        """A folder for a sorted copy of the trace, if this call knows one that all workers share."""
+        given = self._options.settings.get(SCRATCH)
+        if given is not None:
+            yield given
+        elif self._options.is_local:
+            with tempfile.TemporaryDirectory(prefix="tocsin-audit-") as folder:
+                yield folder
+        else:
+            yield None
+
+
+def _sort(session: "SparkSession", files: list[str], rows: int, trace_map: TraceMap, scratch: str | None) -> list[str]:
+    if scratch is None:
+        raise EnvironmentMissing(
+            f"the trace is not sorted: name a folder that all workers share, --spark {SCRATCH}=…, "
+            "or sort it by run, site and order"
+        )
+    return sort_with_spark(session, files, rows, trace_map, scratch)

@@ -367,6 +367,9 @@ class TwoPhase(Machine):
         data = entry.data
         if data.origin == self._site or entry.deliverable:
             return  # RESEND sees to it; or decided a moment ago
+        if not entry.waited:
+            entry.waited = True  # it may have come a moment ago
+            return
         entry.asked += 1
         self._outbox.send(data.origin, Ask(data.origin, data.seqno))
         turn = self._takeover_after + self._groups[data.group].index(self._site)

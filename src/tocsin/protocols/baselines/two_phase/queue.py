@@ -16,6 +16,7 @@ class Entry:
         self.data = data
         self.priority = priority  # proposed here, then final; final >= proposed
         self.deliverable = False  # the priority is final
+        self.waited = False  # it was here when the ASK timer last fired
         self.asked = 0  # questions without an outcome
         self.taken_over = False  # this site gathers the proposals
         self.proposals: dict[SiteId, int] = {}  # when taken over: by member

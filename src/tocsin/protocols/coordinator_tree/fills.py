@@ -63,5 +63,6 @@ class Fills:
 
     def age(self) -> None:
         """A period of the clock is over."""
-        self._sent_before = self._sent
-        self._sent = {}
+        if self._sent or self._sent_before:
+            self._sent_before = self._sent
+            self._sent = {}

@@ -24,6 +24,7 @@ from tocsin.core.message import Message, Record
 from tocsin.protocols.coordinator_tree.lists import Lists
 from tocsin.protocols.coordinator_tree.mailbag import Mailbag
 from tocsin.protocols.coordinator_tree.messages import (
+    ENTRIES_MAX,
     CoordinatorIs,
     CoordinatorTreeOptions,
     Data,
@@ -232,7 +233,8 @@ class CoordinatorTree(Machine):
                 targets.update(stream.has)
         self._stable_news = False
         if targets:
-            self._outbox.multicast(sorted(targets), Null(tuple(entries)))
+            for place in range(0, len(entries), ENTRIES_MAX):
+                self._outbox.multicast(sorted(targets), Null(tuple(entries[place : place + ENTRIES_MAX])))
 
     def _report(self) -> None:
         """Tell every source what we have of its streams, where it does not know that all have it."""
@@ -241,7 +243,9 @@ class CoordinatorTree(Machine):
             if stream.origin != self._site and stream.prefix() > stream.told_stable:
                 entries.setdefault(stream.origin, []).append(Prefix(stream.group, stream.prefix()))
         for origin in sorted(entries):
-            self._outbox.send(origin, Have(tuple(entries[origin])))
+            prefixes = entries[origin]
+            for place in range(0, len(prefixes), ENTRIES_MAX):
+                self._outbox.send(origin, Have(tuple(prefixes[place : place + ENTRIES_MAX])))
 
     def _measure(self, now: Micros) -> None:
         """Ping the next host, in turn, of those on any of our lists."""

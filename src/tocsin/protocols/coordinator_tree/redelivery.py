@@ -294,8 +294,9 @@ class Redelivery:
         """A period of the clock: silence, lost neighbours, and the announcement of a coordinator."""
         seat = stream.seat
         seat.fills.age()
-        seat.requested_before = seat.requested
-        seat.requested = RangeSet()
+        if seat.requested or seat.requested_before:
+            seat.requested_before = seat.requested
+            seat.requested = RangeSet()
         for site in sorted(seat.below):
             seat.below[site].age += 1
             if seat.below[site].age >= self._patience:

@@ -54,11 +54,6 @@ MUTANTS = {
         'self._needs_majority = self._options.quorum == "majority"',
         "self._needs_majority = False",
     ),
-    "ignores an accepted proposal": (
-        "membership",
-        "proposal = None if change.best is None else change.best.accepted",
-        "proposal = None",
-    ),
     "forgets what may have been delivered": (
         "consensus",
         "        keep_limit = place + 1\n",
@@ -74,7 +69,6 @@ MUTANTS = {
         "        if all_present:\n",
         "        if True:\n",
     ),
-    "lets newcomers in while members are missing": ("consensus", "    if complete:\n", "    if True:\n"),
     "goes on in its view after a crash": (
         "machine",
         "            self._status = FROZEN\n",

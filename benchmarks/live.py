@@ -10,6 +10,7 @@ Run as root: python -m benchmarks.live [--seconds 5] [--json]
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -44,7 +45,7 @@ class Ours:
         self._durability = durability
         self._runs = 0
 
-    def measure(self, size: int, rate: float, seconds: float) -> dict[str, Any]:
+    def measure(self, size: int, rate: float, seconds: float, attacked: bool = False) -> dict[str, Any]:
         self._runs += 1
         folder = self._folder / f"run{self._runs}"
         folder.mkdir()
@@ -58,7 +59,14 @@ class Ours:
         member = ("chrt", "-r", "1", sys.executable, str(Path(__file__).parent / "live_member.py"), str(path))
         options = ("--size", str(size), "--rate", str(rate), "--seconds", str(seconds), "--warm", str(WARM_SECONDS))
         commands = [self._spaces.command(index, *member, name, *options) for index, name in enumerate("abc")]
+        attacker = None
+        if attacked:
+            attack = ("chrt", "-r", "1", sys.executable, "-m", "benchmarks.live_attack", str(path))
+            words = self._spaces.command(1, *attack, str(seconds + 2 * WARM_SECONDS))
+            attacker = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         answer = measure_members(commands)
+        if attacker is not None:
+            answer["hostile_per_s"] = float(attacker.communicate()[0])
         marks = [member["marks"] for member in answer["members"]]
         common = min(map(len, marks))
         answer["bytes_per_s"] = min(member["bytes_per_s"] for member in answer["members"])
@@ -90,6 +98,7 @@ def run(seconds: float, extra: str, durability: str) -> dict[str, Any]:
         latency["ours"] = ours.measure(100, RATE, seconds)
         latency["ratio"] = latency["ours"]["p50_ms"] / latency["peer"]["p50_ms"]
         latency["bar"] = LATENCY_BAR
+        results["attacked"] = ours.measure(100, 0.0, seconds, attacked=True)
     return results
 
 
@@ -122,6 +131,15 @@ def print_results(results: dict[str, Any]) -> None:
     print(f"{'p50 ms, 100/s':>16}{medians}{found['ratio']:>9.2f}{bar:>7}")
 
 
+def print_attack(results: dict[str, Any]) -> None:
+    attacked, peace = results["attacked"], results["sizes"][100]["ours"]
+    part = attacked["messages_per_s"] / peace["messages_per_s"]
+    print(
+        f"{'attacked, msg/s':>16}{attacked['messages_per_s']:>14,.0f}: {part:.0%} of peace, under "
+        f"{attacked['hostile_per_s']:,.0f} hostile datagrams/s from one process; same order: {attacked['same_order']}"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -140,6 +158,7 @@ def main() -> int:
         print(json.dumps(results))
     else:
         print_results(results)
+        print_attack(results)
     return 0
 
 

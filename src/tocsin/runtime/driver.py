@@ -204,6 +204,7 @@ class Driver(Outbox):
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
             return
         self._release(self._visible)
+        await self._loop.run_in_executor(self._archiver, int)  # what is being archived is finished first
         if self._archive is not None:
             for segment in [*self.wal.closed(), self.wal.segment]:
                 if segment >= self._archive.archived:

@@ -69,7 +69,7 @@ class Member:
             raise InputError(f"join: `slow`: expected block, spill or leave, found `{slow}`")
         self.group = group
         self.name = group.sites[site]
-        self.view: View | None = None  # the last installed
+        self.view: View | None = None  # the last installed since the start
         self.stat_delivered = 0  # messages
         self.stat_broadcast = 0
         self.stat_slow_left = 0
@@ -158,8 +158,6 @@ class Member:
         self._backlog = Backlog(self._backlog_bytes, self._slow, wal.log)
         self._driver = Driver(group, self._site, self._loop, self._wire, wal, archive, self)
         self._driver.needed = self._backlog.needed
-        if wal.view is not None:
-            self.view = self._named_view(wal.view)
         self._status = StatusServer(self, site_dir)
         await self._status.start(group.metrics)
         self._driver.start()
@@ -358,8 +356,8 @@ class Member:
             await self._wait_changed(0.01)
 
     def _is_ready(self) -> bool:
-        if self.view is not None:
-            return self.view.primary and self._is_member()
+        if self.view is not None or "views" in self.group.protocol.expects:
+            return self.view is not None and self.view.primary and self.name in self.view.members
         return len(self.group.sites) == 1 or self._wire.stat_frames_received > 0
 
     # Hearing

@@ -415,7 +415,8 @@ class Wal:
             os.unlink(path)
 
     def size_bytes(self) -> int:
-        return self._offset + sum(os.fstat(self.log.files[segment]).st_size for segment in self._ends)
+        closed = [self.log.files[segment] for segment in self._ends if segment in self.log.files]
+        return self._offset + sum(os.fstat(descriptor).st_size for descriptor in closed)
 
     def close_file(self) -> None:
         """Begin a new file with the next batch: the present one goes to the journal whole."""

@@ -1,7 +1,10 @@
 """Priority lists at run time: the same as the planner's, by number on a mesh, illegal ones refused with the witness."""
 
+from pathlib import Path
+
 import pytest
 
+from tocsin.cli.main import main
 from tocsin.core.errors import InputError
 from tocsin.core.generators_config import generate, generated_from_document
 from tocsin.core.rng import Rng
@@ -82,3 +85,21 @@ def test_an_unknown_source_is_refused() -> None:
 def test_unsafe_lists_run_as_they_are() -> None:
     given = {"h1": {**PAPER["h1"], "h2": ("h1", "h4")}}
     assert lists_of(1, given, unsafe=True).of(0) == [0, 3]
+
+
+@pytest.mark.parametrize(("unsafe", "code"), [("false", 2), ("true", 0)])
+def test_a_run_with_illegal_lists_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], unsafe: str, code: int
+) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(
+        'protocol = "coordinator_tree"\nsites = 3\nduration_us = 1_000_000\n'
+        "[workload]\nmessages = 1\nevery_us = 1\n"
+        f"[options]\nunsafe_lists = {unsafe}\n"
+        '[options.lists.0]\n1 = ["0"]\n2 = ["0"]\n'
+    )
+    assert main(["simulate", str(path), "--json"]) == code
+    said = capsys.readouterr().err
+    if code == 2:
+        assert said.count("\n") == 1
+        assert "neither of `1` and `2` is on the other's list" in said

@@ -7,6 +7,8 @@ owner only; otherwise copies of old tokens multiply the orders without telling a
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.protocols.small import explored
 from tocsin.core.config import decode_config
 from tocsin.protocols.counter_token import PROTOCOL
@@ -43,9 +45,24 @@ def scenario(messages: int, senders: str, duration_us: int, sites: int = 3, **mo
 
 
 def test_two_senders_three_messages_and_two_losses_of_any_message() -> None:
-    found = explored(scenario(3, "ab", 20_000), Limits(losses=2))
+    found = explored(scenario(3, "ab", 9_000), Limits(losses=2))
     assert found.states > 5_000
 
 
 def test_messages_that_arrive_twice() -> None:
     explored(scenario(2, "ab", 20_000), Limits(repeats=1))
+
+
+JOIN_AND_LEAVE = [{"at_us": 0, "join": ["c"]}, {"at_us": 1, "leave": ["b"]}]
+
+
+@pytest.mark.long
+def test_a_crash_at_any_point() -> None:
+    found = explored(scenario(1, "a", 12_000), Limits(crashes=1))
+    assert found.states > 40_000
+
+
+@pytest.mark.long
+def test_a_join_and_a_leave() -> None:
+    found = explored(scenario(2, "ab", 12_000, faults=JOIN_AND_LEAVE), Limits())
+    assert found.states > 80_000

@@ -133,19 +133,14 @@ class Installing(Replay):
             self._latest = proposal
         if self._status == LEFT or (self._was_member and proposal.view <= self._base.view):
             return
-        if self._site in proposal.members:
-            self._install(now, proposal)
-        elif self._leaving and self._was_member and proposal.view == self._base.view + 1:
-            self._depart(proposal)
-        else:
-            self._fall_outside(now)
+        self._install(now, proposal)
 
     def _install(self, now: Micros, proposal: Proposal) -> None:
         """Become a member of the view: bring the old one to its end, then start where the view starts."""
-        self._freeze()
         if self._site not in proposal.members:
-            self._depart(proposal)
+            self._do_without(now, proposal)
             return
+        self._freeze()
         newcomer = not self._was_member
         takes_part = not newcomer and proposal.view == self._base.view + 1 and not self._lagging
         carried: list[Slot] = self._finish_view(proposal) if takes_part else []
@@ -280,11 +275,13 @@ class Installing(Replay):
         else:
             self._send_waiting(now)
 
-    def _depart(self, proposal: Proposal) -> None:
-        """This site has left: the view without it is the last thing it sees."""
-        self._finish_view(proposal)
+    def _do_without(self, now: Micros, proposal: Proposal) -> None:
+        """A view without this site: it has left with its report, or it was missing and the limits say nothing to it."""
         self._latest = proposal
-        self._go()
+        reported = self._was_member and proposal.view == self._base.view + 1 and self._site not in proposal.absent
+        if reported and not self._lagging and self._status != OUTSIDE:
+            self._finish_view(proposal)
+        self._fall_outside(now)
 
     def _go(self) -> None:
         """Be gone."""

@@ -87,7 +87,6 @@ class TotemRing(Machine):
         self._queue: list[Item] = []  # own messages without a place; durable
         self._ring = Ring(0, 0, list(range(setup.sites)))  # the last one installed; its messages are durable
         self._seen = 0  # largest ring number heard of; own proposals are durable in it
-        self._last_end = 0  # end of the ring at the token's last visit: older gaps are losses
         self._held: Token | None = None  # an idle token that waits here
         self._last_target: SiteId = -1  # whom the token, or commit token, was passed to …
         self._last_sent: Message | None = None  # … for sending it again
@@ -213,7 +212,7 @@ class TotemRing(Machine):
             self._store(data.place, item)
             if not self._safe_only:
                 self._deliver_ready()
-            if data.place >= self._last_end:
+            if data.place >= ring.last_end:
                 self._passed_on()  # somebody after us has the token, or had it
 
     def _store(self, place: int, item: Item) -> None:
@@ -230,8 +229,8 @@ class TotemRing(Machine):
             return
         self._passed_on()
         self._outbox.set_timer(LOST, 0, now + self._patience_us())
-        idle = token.aru == token.end == ring.reached() == ring.delivered and not token.wanted and not self._queue
-        if idle and self._idle_us > 0:
+        news = token.end != ring.last_end or token.aru != ring.last_aru or min(ring.last_aru, token.aru) > ring.safe
+        if not news and not self._queue and self._idle_us > 0:  # the token need not hurry
             self._held = token
             self._outbox.set_timer(HOLD, 0, now + self._idle_us)
         else:
@@ -260,8 +259,8 @@ class TotemRing(Machine):
             end += 1
         del self._queue[:allowed]
         ring.sent_last = allowed
-        wanted.update(ring.have.gaps_below(min(self._last_end, end), ring.kept_from))
-        self._last_end = end
+        wanted.update(ring.have.gaps_below(min(ring.last_end, end), ring.kept_from))
+        ring.last_end = end
         aru, aru_site = self._acknowledge(token, end)
         ring.safe = max(ring.safe, min(ring.last_aru, token.aru))
         ring.last_aru = aru
@@ -559,7 +558,6 @@ class TotemRing(Machine):
         self._deliver_rest(companions)
         members = list(commit.members)
         self._ring = Ring(commit.ring, commit.root, members)
-        self._last_end = 0
         self._outbox.install_view(commit.ring * self._sites + commit.root, members, True)
         self._seen = max(self._seen, commit.ring)
         records: list[Record] = [Installed(commit.ring, commit.root, commit.members, self._next_seqno, self._seen)]

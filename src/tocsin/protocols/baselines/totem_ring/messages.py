@@ -163,8 +163,8 @@ class TotemRingOptions(Options, frozen=True):
         int,
         Meta(
             ge=0,
-            description="How long a site holds a token that has nothing to do. It slows an idle ring down; a message "
-            "waits at most one rotation of held tokens. The default is 1 ms: 1000 / n rotations a second.",
+            description="How long a site holds a token that brings no news and finds nothing to send. It slows an idle "
+            "ring down; a message waits at most one rotation of held tokens. The default is 1 ms a site.",
         ),
     ] = 1_000
     retry_us: Annotated[

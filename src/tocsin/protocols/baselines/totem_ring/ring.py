@@ -20,7 +20,7 @@ class Ring:
         self.hop = 0  # of the last token taken
         self.last_aru = 0  # of the token when it was last here
         self.sent_last = 0  # own messages in the last rotation
-        self.idle_rotations = 0  # visits of the token without anything to do
+        self.last_end = 0  # of the token when it was last here: older gaps are losses
 
     def is_named(self, number: int, root: SiteId) -> bool:
         return self.number == number and self.root == root

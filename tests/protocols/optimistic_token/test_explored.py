@@ -1,0 +1,25 @@
+"""Every order of events of `optimistic_token` in small groups."""
+
+import msgspec
+
+from tests.protocols.small import explored, small
+from tocsin.protocols.baselines.optimistic_token import PROTOCOL
+from tocsin.sim.exploration import Limits
+
+# While guesses stand, sites may disagree on the order; what is promised at every moment is less.
+AT_EVERY_MOMENT = ("integrity", "validity", "agreement", "uniform_agreement")
+
+
+def test_one_message() -> None:
+    explored(small(PROTOCOL, 3, 1, 600_000), Limits(losses=1))
+    explored(small(PROTOCOL, 3, 1, 600_000), Limits(repeats=1))
+    explored(small(PROTOCOL, 2, 1, 600_000), Limits(losses=1, early=1))
+
+
+def test_two_messages_guessed_in_every_order() -> None:
+    guessing = msgspec.structs.replace(PROTOCOL, guarantees=AT_EVERY_MOMENT)
+    explored(small(guessing, 2, 2, 600_000), Limits(losses=1))
+
+
+def test_a_crash_at_any_point() -> None:
+    explored(small(PROTOCOL, 2, 1, 2_000_000), Limits(crashes=1))

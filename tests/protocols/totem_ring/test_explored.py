@@ -1,0 +1,17 @@
+"""Every order of events of `totem_ring` in small rings. A token that circulates needs a clock: idle ones are held long."""
+
+from tests.protocols.small import explored, small
+from tocsin.protocols.baselines.totem_ring import PROTOCOL
+from tocsin.sim.exploration import Limits
+
+PATIENT = {"idle_us": 5_000, "retry_us": 50_000}
+QUICK = {"idle_us": 10_000, "retry_us": 15_000}
+
+
+def test_nothing_goes_wrong() -> None:
+    explored(small(PROTOCOL, 2, 1, 40_000, PATIENT), Limits())
+    explored(small(PROTOCOL, 3, 1, 40_000, PATIENT), Limits())
+
+
+def test_a_loss_at_any_point() -> None:
+    explored(small(PROTOCOL, 2, 1, 120_000, QUICK), Limits(losses=1))

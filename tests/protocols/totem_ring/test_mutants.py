@@ -1,0 +1,35 @@
+"""Planted bugs in `totem_ring`: a bounded swarm finds each."""
+
+import pytest
+
+from tests.mutation import mutated
+from tests.protocols.small import is_caught
+from tocsin.protocols.baselines.totem_ring import PROTOCOL
+
+MACHINE = "tocsin.protocols.baselines.totem_ring.machine"
+
+MUTANTS = {
+    "one rotation is enough for safe": ("min(ring.last_aru, token.aru))", "max(ring.last_aru, token.aru))"),
+    "forgets to persist what it stored": (
+        "            self._outbox.persist(Stored(place, item))\n",
+        "            pass\n",
+    ),
+    "does not wait for the exchange": ("        if commit.phase == 2 and self._lacking(commit):", "        if False:"),
+    "delivers everybody's messages beyond a gap": ("if place < reached or item.origin in companions:", "if True:"),
+    "delivers nobody's messages beyond a gap": (
+        "if place < reached or item.origin in companions:",
+        "if place < reached:",
+    ),
+    "leaves the old ring's rest undelivered": ("        self._deliver_rest(companions)\n", ""),
+    "answers no request": ("                    wanted.remove(place)\n", "                    sent = RESEND_MAX\n"),
+    "never looks for other rings": ("            self._outbox.multicast(targets, Beacon(self._ring.number))\n", ""),
+    "forgets its queue in a new ring": (
+        "            records.append(Sent(item.group, item.seqno, item.payload))\n",
+        "            pass\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_planted_bug_is_caught(name: str) -> None:
+    assert is_caught(mutated(PROTOCOL, MACHINE, *MUTANTS[name]), [], range(100))

@@ -267,3 +267,15 @@ def test_desc_is_passed_on_to_the_coordinator_a_bounded_number_of_times() -> Non
     passed = receive(site, 3, wire.Desc((told,), 0))
     assert [(request.sites, request.message) for request in passed] == [([1], wire.Desc((told,), 1))]
     assert receive(site, 3, wire.Desc((told,), 4)) == []
+
+
+def test_nobody_else_numbers_our_messages() -> None:
+    """A peer that claims to have more of our stream than there is changes nothing."""
+    site = a_site(0, 3)
+    foolish = wire.Holding(0, 0, 1, True, rangeset_of([0, 1, 2, 3]).to_wire())
+    assert not [request for request in receive(site, 1, wire.Desc((foolish,), 0)) if request.what == "send"]
+    receive(site, 1, wire.Tidings((wire.Told(0, 0, 9),)))
+    happening = Input(stage.BROADCAST, 0)
+    happening.payload = b"first"
+    sent = [request.message for request in site.apply(happening) if request.what == "multicast"]
+    assert sent == [wire.Data(0, 0, 0, 0, b"first")]

@@ -2,7 +2,7 @@
 
 Lists must be acyclic and jointly complete; given lists that are not are refused, with the hosts that show it.
 `tocsin.planning.priorities` makes the lists of all hosts; a site needs only its own, for which two searches are enough.
-Both give the same lists (tests/agree).
+Both give the same lists; a test compares them.
 """
 
 import heapq

@@ -211,7 +211,7 @@ class Redelivery:
             if hops < self._sites and entry.needs and site != seat.coordinator:
                 self._mailbag.relay(seat.coordinator, entry, hops + 1)
             return True
-        if have:
+        if have and stream.origin != self._site:  # nobody knows more of our own stream than we do
             stream.learn_height(have.last() + 1)
             self.watch_gap(now, stream)
         if not entry.needs:
@@ -274,6 +274,8 @@ class Redelivery:
     def _request_from(self, stream: Stream, site: SiteId, have: RangeSet) -> None:
         """Upward redelivery: ask a host for what it has and we lack, unless somebody was asked just now."""
         seat = stream.seat
+        if stream.origin == self._site:
+            return
         lacking = have.difference(stream.received)
         lacking = lacking.difference(seat.requested).difference(seat.requested_before)
         if lacking:

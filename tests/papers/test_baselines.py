@@ -124,7 +124,7 @@ def test_the_safe_ones_are_safe(protocol: str) -> None:
         assert answer["happened"]["drops"]["loss"] > 50
 
 
-LOST_ORDER = {
+LOST_ORDER: dict[str, Any] = {
     "workload": {"messages": 3, "every_us": 300_000, "senders": ["a", "b"], "burst": 1},
     "network": {"model": "mesh", "delay_us": DELAY_US},
     "faults": [
@@ -140,7 +140,8 @@ def test_the_central_site_is_level_r2_and_r3_only_when_it_waits() -> None:
     """The sequencer orders what nobody else has, and dies: given at once, it is taken back; committed, never given."""
     at_once = ran("sequencer", 3, **LOST_ORDER)
     assert at_once["happened"]["rollbacks"] >= 1
-    for options in ({"delivery": "committed"}, {"delivery": "committed", "rotate": True}):
+    forms: list[dict[str, Any]] = [{"delivery": "committed"}, {"delivery": "committed", "rotate": True}]
+    for options in forms:
         patient = ran("sequencer", 3, options=options, **LOST_ORDER)
         assert patient["happened"]["rollbacks"] == 0
     assert at_once["verdicts"]["agreement"] == patient["verdicts"]["agreement"] == "pass"
@@ -159,7 +160,7 @@ def test_optimistic_token_rolls_back_under_loss_and_not_without() -> None:
     assert ran("optimistic_token", 5, workload=single, network={"delay_us": DELAY_US})["happened"]["rollbacks"] == 0
 
 
-DIES_BETWEEN_THE_PHASES = {
+DIES_BETWEEN_THE_PHASES: dict[str, Any] = {
     "workload": {"messages": 1, "every_us": 1, "senders": ["a"]},
     "network": {"model": "mesh", "delay_us": DELAY_US},
     "faults": [{"at_us": 1_500, "crash": ["a"]}],  # the message has arrived, the proposals have not
@@ -172,7 +173,10 @@ def test_two_phase_blocks_when_the_source_dies_between_the_phases_unless_somebod
 
 
 def test_lamport_stalls_when_a_site_is_silent_and_null_messages_are_off() -> None:
-    parts = {"workload": {"messages": 20, "every_us": 1_000, "senders": ["a", "b"]}, "network": {"delay_us": DELAY_US}}
+    parts: dict[str, Any] = {
+        "workload": {"messages": 20, "every_us": 1_000, "senders": ["a", "b"]},
+        "network": {"delay_us": DELAY_US},
+    }
     silent = ran("lamport", 3, options={"nulls": False}, **parts)
     assert ran("lamport", 3, **parts)["deliveries"] == 60
     assert silent["deliveries"] < 60 and silent["verdicts"]["validity"] == "fail"  # c alone hears everybody

@@ -20,10 +20,6 @@ MUTANTS = {
         "                del self._guesses[place]\n                self._guessed[item.origin] -= 1\n",
         "",
     ),
-    "never asks for what it lacks": (
-        "        if self._matched < end:\n            self._ask(source)\n",
-        "        self._known_end = 0\n",
-    ),
     "rolls back the oldest first": ("for item in reversed(self._guesses):", "for item in list(self._guesses):"),
     "guesses out of order": (
         "        following = self._order.next_seqnos[origin] + self._guessed[origin]\n",

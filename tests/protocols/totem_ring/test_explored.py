@@ -1,4 +1,4 @@
-"""Every order of events of `totem_ring` in small rings. A token that circulates needs a clock: idle ones are held long."""
+"""Every order of events of `totem_ring` in small rings. Idle tokens are held long: time must pass between visits."""
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.totem_ring import PROTOCOL

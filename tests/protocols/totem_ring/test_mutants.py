@@ -15,14 +15,15 @@ MUTANTS = {
         "            pass\n",
     ),
     "does not wait for the exchange": ("        if commit.phase == 2 and self._lacking(commit):", "        if False:"),
-    "delivers everybody's messages beyond a gap": ("if place < reached or item.origin in companions:", "if True:"),
     "delivers nobody's messages beyond a gap": (
         "if place < reached or item.origin in companions:",
         "if place < reached:",
     ),
     "leaves the old ring's rest undelivered": ("        self._deliver_rest(companions)\n", ""),
-    "answers no request": ("                    wanted.remove(place)\n", "                    sent = RESEND_MAX\n"),
-    "never looks for other rings": ("            self._outbox.multicast(targets, Beacon(self._ring.number))\n", ""),
+    "answers no request": (
+        "self._outbox.multicast(list(others), Data(ring.number, ring.root, place, item))",
+        "pass",
+    ),
     "forgets its queue in a new ring": (
         "            records.append(Sent(item.group, item.seqno, item.payload))\n",
         "            pass\n",

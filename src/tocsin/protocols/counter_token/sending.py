@@ -73,27 +73,26 @@ class Sending(Foundation):
         """Send own messages that nothing holds back any more."""
         if self._status != ACTIVE or not self._unsent or self._overloaded:
             return
-        kept: list[int] = []
-        exhausted = False
-        sent = False
-        for seqno in self._unsent:
-            data = self._own[seqno]
-            if exhausted or self._is_blocked(data.group):
-                kept.append(seqno)
-                continue
+        unsent = self._unsent
+        kept: list[int] = []  # to groups that must wait
+        place = 0
+        while place < len(unsent):
+            data = self._own[unsent[place]]
             cost = len(data.payload) + MESSAGE_OVERHEAD
-            if not self._fits(cost):
-                exhausted = True
-                kept.append(seqno)
-                continue
-            self._outstanding += cost
-            self._unsent_bytes -= cost
-            self._unannounced.append(seqno)
-            self._send_data(data)
-            sent = True
-        self._unsent = kept
-        if sent:
-            self._on_own_data(now)
+            if self._is_blocked(data.group):
+                kept.append(data.seqno)
+            elif self._fits(cost):
+                self._outstanding += cost
+                self._unsent_bytes -= cost
+                self._unannounced.append(data.seqno)
+                self._send_data(data)
+            else:
+                break  # the window is used up
+            place += 1
+        if place == len(kept):
+            return  # nothing was sent
+        self._unsent = kept + unsent[place:]
+        self._on_own_data(now)
 
     def _on_own_data(self, now: Micros) -> None:
         """Own messages wait to be announced; the circulation may hurry."""

@@ -29,8 +29,10 @@ MUTANTS = {
     ),
     "proposes out of order": (
         "machine",
-        "        if stream.proposed <= data.place < stream.proposed + self._window:\n"
-        "            stream.early[data.place] = data\n",
+        (
+            "        if stream.proposed <= data.place < stream.proposed + self._window:\n"
+            "            stream.early[data.place] = data\n"
+        ),
         "        if stream.proposed <= data.place:\n            self._propose(now, data)\n",
     ),
     "a takeover guesses": (

@@ -30,7 +30,8 @@ from tocsin.protocols.baselines.optimistic_token.messages import (
     Tentative,
     Token,
 )
-from tocsin.protocols.baselines.sequencer.machine import EARLY_MAX, Sequencer
+from tocsin.protocols.baselines.sequencer.keeper import EARLY_MAX
+from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
     Appended,

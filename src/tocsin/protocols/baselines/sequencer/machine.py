@@ -22,15 +22,24 @@ by acknowledgements or by the moving token, nothing is ever taken back (R3). Eve
 group.
 """
 
-from typing import Final
-
-from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.baselines.sequencer.log import Order, Submissions, held_by
+from tocsin.protocols.baselines.sequencer.election import Electing
+from tocsin.protocols.baselines.sequencer.keeper import (
+    AGAIN_MAX,
+    BACKOFF_MAX,
+    CHECK,
+    EARLY_MAX,
+    ELECT,
+    FILL_BYTES_MAX,
+    FILL_ITEMS_MAX,
+    GAP,
+    NOBODY,
+    PASS,
+    SUBMIT,
+)
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
-    Appended,
-    Committed,
     Fill,
     Have,
     Item,
@@ -39,87 +48,14 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Ordered,
     Seek,
     Sent,
-    SequencerOptions,
     Status,
     Submit,
-    Summary,
-    Termed,
-    Truncated,
     Vote,
 )
 
-SUBMIT: Final = "SUBMIT"  # own messages are not committed
-GAP: Final = "GAP"  # something is missing here, or nothing was heard of the orderer for long
-CHECK: Final = "CHECK"  # the orderer does not know that everybody has everything
-PASS: Final = "PASS"  # nobody has said that it took the token
-ELECT: Final = "ELECT"  # a candidate's patience
 
-NOBODY: Final = -1
-BACKOFF_MAX: Final = 4  # waiting grows up to 2^4 times: an election must be slower than the slowest network
-AGAIN_MAX: Final = 8  # own messages sent again at a time: the first ones, the rest waits for them anyway
-EARLY_MAX: Final = 4096  # ordered items held beyond a gap
-FILL_ITEMS_MAX: Final = 64
-FILL_BYTES_MAX: Final = 32 * 1024
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
-
-
-class Sequencer(Machine):
+class Sequencer(Electing):
     """One site orders at a time."""
-
-    def __init__(self, setup: Setup, outbox: Outbox) -> None:
-        options = setup.options
-        assert isinstance(options, SequencerOptions)
-        self._site = setup.site
-        self._sites = setup.sites
-        self._majority = setup.sites // 2 + 1
-        self._groups = setup.groups
-        self._others: list[SiteId] = [site for site in range(setup.sites) if site != setup.site]
-        self._outbox = outbox
-        self._rng = setup.rng
-        self._at_once: bool = options.delivery == "ordered"
-        self._rotate: bool = options.rotate
-        self._resend_us: int = options.resend_us
-        self._suspect_after: int = options.suspect_after
-        self._election_us: int = options.election_us
-        self._window: int = options.window
-        # Durable
-        self._term = 0
-        self._voted: SiteId = 0  # in this term; term 0 is led by site 0 without an election
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
-        self._pending: dict[int, Item] = {}  # own messages that are not committed, by number; their term means nothing
-        self._order = Order(setup.sites)
-        self._committed = 0  # items below this position stay for ever
-        # Of this life and term
-        self._matched = 0  # below this position the order here is the order of this term; >= committed
-        self._orderer: SiteId = 0  # who may order now, as far as known; NOBODY: unknown
-        self._token = setup.site == 0  # the right to order is here
-        self._barred = (
-            False  # after a restart: it may have passed the token on already, so this term goes on without it
-        )
-        self._hop = 0  # of the newest token seen in this term
-        self._taken = 0  # the newest hop of ours that the next site is known to have taken
-        self._have: list[int] = [0] * setup.sites  # by site: what it surely has of this term's order
-        self._votes: list[SiteId] = []  # of a candidate: who follows
-        self._candidate = False
-        self._early: dict[int, Item] = {}  # ordered items beyond a gap, by position
-        self._submissions = Submissions(options.window)
-        self._asked = -1  # the position last asked for
-        self._known_end = 0  # the order of this term goes at least so far
-        self._contact = True  # the orderer was heard since the last look
-        self._in_step = True  # False after a restart, until the orderer was heard
-        self._tries = 0  # questions without an answer
-        self._failures = 0  # elections without a winner
-        self._checked_end = 0  # the end at the orderer's last CHECK
-        self._timers: list[str] = []  # those that are set
-        self.stat_records = 0  # on disk since the last checkpoint
-
-    def room(self) -> int:
-        return self._window - len(self._pending)
-
-    def quiet(self) -> bool:
-        if self._pending or self._lagging():
-            return False
-        return not self._token or min(self._have) >= self._order.end()
 
     # Starting
 
@@ -135,38 +71,6 @@ class Sequencer(Machine):
             self._in_step = False
             self._outbox.multicast(list(self._others), Lacks(self._term, self._matched))
         self._arm(now)
-
-    def _recall(self, record: Record) -> None:
-        if isinstance(record, Summary):
-            self._term = record.term
-            self._voted = record.voted
-            self._next_seqno = record.next_seqno
-            self._order.base = record.base
-            self._order.base_term = record.base_term
-            self._order.next_seqnos = list(record.next_seqnos)
-            self._committed = record.committed
-        elif isinstance(record, Sent):
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
-            self._pending[record.seqno] = Item(0, record.group, self._site, record.seqno, record.payload)
-        elif isinstance(record, Appended):
-            self._order.append(record.item)
-        elif isinstance(record, Truncated):
-            while self._order.end() > record.position:
-                self._order.pop()
-        elif isinstance(record, Committed):
-            self._committed = record.position
-        elif isinstance(record, Termed):
-            self._term = record.term
-            self._voted = record.voted
-
-    def _committed_seqno(self) -> int:
-        """Own messages with smaller numbers are committed."""
-        seqno = self._order.next_seqnos[self._site]
-        for place in range(max(0, self._committed - self._order.base), len(self._order.items)):
-            item = self._order.items[place]
-            if item.group != NO_GROUP and item.origin == self._site:
-                return min(seqno, item.seqno)
-        return seqno
 
     # The application
 
@@ -395,49 +299,6 @@ class Sequencer(Machine):
         self._orderer = self._next_site()
         self._outbox.multicast(list(self._others), self._status())
 
-    # What is settled
-
-    def _maybe_commit(self, now: Micros) -> bool:
-        """Commit what a majority has, if its last item is of this term (an older one could still be overruled)."""
-        settled = min(held_by(self._have, self._majority), self._matched)
-        if settled <= self._committed or self._order.term_at(settled - 1) != self._term:
-            return False
-        self._commit(settled)
-        return True
-
-    def _commit(self, position: int) -> None:
-        position = min(position, self._matched)
-        if position <= self._committed:
-            return
-        for place in range(self._committed - self._order.base, position - self._order.base):
-            item = self._order.items[place]
-            if not self._at_once:
-                self._deliver(item)
-            if item.group != NO_GROUP and item.origin == self._site:
-                self._pending.pop(item.seqno, None)
-        self._committed = position
-        self._persist(Committed(position))
-
-    def _append(self, item: Item) -> None:
-        self._order.append(item)
-        self._persist(Appended(item))
-        if self._at_once:
-            self._deliver(item)
-
-    def _truncate(self, position: int) -> None:
-        """What stands from here on is not in this term's order: take it back, newest first."""
-        if self._order.end() <= position:
-            return
-        self._persist(Truncated(position))
-        while self._order.end() > position:
-            item = self._order.pop()
-            if self._at_once and item.group != NO_GROUP and self._site in self._groups[item.group]:
-                self._outbox.rollback(item.group, item.origin, item.seqno)
-
-    def _deliver(self, item: Item) -> None:
-        if item.group != NO_GROUP and self._site in self._groups[item.group]:
-            self._outbox.deliver(item.group, item.origin, item.seqno, item.payload)
-
     # Repair
 
     def _on_lacks(self, source: SiteId, position: int) -> None:
@@ -469,12 +330,6 @@ class Sequencer(Machine):
             self._tries = 0
         if self._matched < fill.end:
             self._ask(source)
-
-    def _lagging(self) -> bool:
-        """Whether this site needs to hear something."""
-        if not self._in_step or self._early or self._candidate or self._matched < self._known_end:
-            return True
-        return self._matched < self._order.end() or (self._committed < self._order.end() and not self._token)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer in self._timers:
@@ -545,144 +400,3 @@ class Sequencer(Machine):
             self._set(CHECK, now + self._resend_us)
         if self._hop > self._taken and not self._token and self._orderer == self._next_site():
             self._set(PASS, now + patience_us)
-
-    def _set(self, timer: str, deadline: Micros) -> None:
-        if timer not in self._timers:
-            self._timers.append(timer)
-            self._timers.sort()
-            self._outbox.set_timer(timer, 0, deadline)
-
-    def _unset(self, timer: str) -> None:
-        if timer in self._timers:
-            self._timers.remove(timer)
-            self._outbox.cancel_timer(timer, 0)
-
-    # A new sequencer
-
-    def _enter_term(self, term: int, voted: SiteId) -> None:
-        self._term = term
-        self._voted = voted
-        self._persist(Termed(term, voted))
-        self._forget_term()
-
-    def _forget_term(self) -> None:
-        """What was known of the last term's order is not known of this one's, but what was committed."""
-        self._matched = self._committed
-        self._orderer = NOBODY
-        self._token = False
-        self._candidate = False
-        self._votes = []
-        self._hop = 0
-        self._taken = 0
-        self._have = [0] * self._sites
-        self._early.clear()
-        self._submissions.waiting.clear()
-        self._tries = 0
-        self._in_step = False
-        self._contact = False
-        self._asked = -1
-        self._known_end = 0
-        self._checked_end = 0
-        self._barred = False
-        self._unset(ELECT)
-        self._unset(PASS)
-
-    def _seek(self, now: Micros) -> None:
-        """Ask everybody for the right to order in a new term."""
-        self._enter_term(self._term + 1, self._site)
-        self._candidate = True
-        self._votes = [self._site]
-        if self._others:
-            self._outbox.multicast(list(self._others), Seek(self._term, self._order.last_term(), self._order.end()))
-        self._set_election(now, 1)
-        self._failures += 1
-        self._maybe_lead(now)
-
-    def _set_election(self, now: Micros, share: int) -> None:
-        patience_us = self._election_us << min(self._failures, BACKOFF_MAX)
-        self._set(ELECT, now + (patience_us + self._rng.below(patience_us)) // share)
-
-    def _on_seek(self, now: Micros, source: SiteId, seek: Seek) -> None:
-        if seek.term < self._term:
-            self._outbox.send(source, Newer(self._term))
-            return
-        if seek.term > self._term:
-            self._enter_term(seek.term, NOBODY)
-        ahead = (seek.last_term, seek.end) >= (self._order.last_term(), self._order.end())
-        if self._voted in (NOBODY, source) and ahead and not self._candidate and not self._token:
-            if self._voted == NOBODY:
-                self._voted = source
-                self._persist(Termed(self._term, source))
-            self._outbox.send(source, Vote(self._term))
-        elif not ahead and self._orderer == NOBODY:
-            self._set_election(now, 2)  # it may not win, and we know more: try before it does again
-
-    def _on_vote(self, now: Micros, source: SiteId, vote: Vote) -> None:
-        if vote.term == self._term and self._candidate and source not in self._votes:
-            self._votes.append(source)
-            self._votes.sort()
-            self._maybe_lead(now)
-
-    def _maybe_lead(self, now: Micros) -> bool:
-        """A majority follows: order from here on, beginning with an item of the new term."""
-        if not self._candidate or len(self._votes) < self._majority:
-            return False
-        self._candidate = False
-        self._unset(ELECT)
-        self._matched = self._order.end()
-        self._orderer = self._site
-        self._token = True
-        self._in_step = True
-        self._tries = 0
-        self._failures = 0
-        for item in self._pending.values():
-            self._submissions.add(self._order, item)
-        self._place(now, Item(self._term, NO_GROUP, self._site, self._term, b""))
-        self._order_waiting(now)
-        return True
-
-    # Keeping
-
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
-    def _maybe_checkpoint(self) -> bool:
-        """Forget what everybody has, and fold the records, once they are many."""
-        if self.stat_records < RECORDS_MAX + 3 * len(self._order.items) + len(self._pending):
-            return False
-        stable = min(min(self._have), self._committed)
-        self._order.forget_below(stable)
-        records: list[Record] = [
-            Summary(
-                self._term,
-                self._voted,
-                self._next_seqno,
-                self._order.base,
-                self._order.base_term,
-                tuple(self._seqnos_at_base()),
-                self._committed,
-            )
-        ]
-        for item in self._pending.values():
-            records.append(Sent(item.group, item.seqno, item.payload))
-        for item in self._order.items:
-            records.append(Appended(item))
-        records.extend(self._more_records())
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
-        return True
-
-    def _more_records(self) -> list[Record]:
-        """What a deriving protocol keeps besides."""
-        return []
-
-    def _seqnos_at_base(self) -> list[int]:
-        """By origin, the number expected after the items below the base."""
-        seqnos = list(self._order.next_seqnos)
-        for item in self._order.items:
-            if item.group != NO_GROUP:
-                seqnos[item.origin] -= 1
-        return seqnos

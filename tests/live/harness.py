@@ -146,6 +146,15 @@ class LiveGroup:
                 seconds,
             )
 
+    def wait_together(self) -> None:
+        """Wait until every site sees every site."""
+
+        def sees_all(name: str) -> bool:
+            status = self.status(name)
+            return status is not None and len((status["view"] or {"members": ()})["members"]) == len(self.sites)
+
+        wait_until("all see all", lambda: all(sees_all(name) for name in self.sites))
+
     def wait_quiet(self, names: str | None = None) -> None:
         def is_quiet(name: str) -> bool:
             status = self.status(name)

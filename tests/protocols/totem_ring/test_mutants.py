@@ -6,25 +6,37 @@ from tests.mutation import mutated
 from tests.protocols.small import is_caught
 from tocsin.protocols.baselines.totem_ring import PROTOCOL
 
-MACHINE = "tocsin.protocols.baselines.totem_ring.machine"
+FOLDER = "tocsin.protocols.baselines.totem_ring."
 
 MUTANTS = {
-    "one rotation is enough for safe": ("min(ring.last_aru, token.aru))", "max(ring.last_aru, token.aru))"),
+    "one rotation is enough for safe": (
+        "circulation",
+        "min(ring.last_aru, token.aru))",
+        "max(ring.last_aru, token.aru))",
+    ),
     "forgets to persist what it stored": (
+        "circulation",
         "            self._outbox.persist(Stored(place, item))\n",
         "            pass\n",
     ),
-    "does not wait for the exchange": ("        if commit.phase == 2 and self._lacking(commit):", "        if False:"),
+    "does not wait for the exchange": (
+        "machine",
+        "        if commit.phase == 2 and self._lacking(commit):",
+        "        if False:",
+    ),
     "delivers nobody's messages beyond a gap": (
+        "machine",
         "if place < reached or item.origin in companions:",
         "if place < reached:",
     ),
-    "leaves the old ring's rest undelivered": ("        self._deliver_rest(companions)\n", ""),
+    "leaves the old ring's rest undelivered": ("machine", "        self._deliver_rest(companions)\n", ""),
     "answers no request": (
+        "circulation",
         "self._outbox.multicast(list(others), Data(ring.number, ring.root, place, item))",
         "pass",
     ),
     "forgets its queue in a new ring": (
+        "machine",
         "            records.append(Sent(item.group, item.seqno, item.payload))\n",
         "            pass\n",
     ),
@@ -33,4 +45,5 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_planted_bug_is_caught(name: str) -> None:
-    assert is_caught(mutated(PROTOCOL, MACHINE, *MUTANTS[name]), [], range(100))
+    module, old, new = MUTANTS[name]
+    assert is_caught(mutated(PROTOCOL, FOLDER + module, old, new), [], range(100))

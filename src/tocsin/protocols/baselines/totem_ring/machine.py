@@ -22,86 +22,42 @@ component goes on by itself, as in the paper: all its views, transitional ones t
 ordered or delivered, and are reported as such.
 """
 
-from typing import Final
-
-from tocsin.core.errors import DecodeError
-from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.core.rangeset import RangeSet
+from tocsin.protocols.baselines.totem_ring.circulation import (
+    AHEAD_MAX,
+    BEACON,
+    COMMIT,
+    CONSENSUS,
+    GATHER,
+    HOLD,
+    JOIN,
+    LOST,
+    OPERATIONAL,
+    RESEND_MAX,
+    RETRY,
+    Circulating,
+    ranges_of,
+)
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
     Commit,
     Data,
-    Delivered,
     Installed,
     Item,
     Join,
     Past,
     Seen,
     Sent,
-    Stored,
     Token,
-    TotemRingOptions,
     Want,
 )
 from tocsin.protocols.baselines.totem_ring.ring import Gathering, Ring
 
-HOLD: Final = "HOLD"  # an idle token is held
-RETRY: Final = "RETRY"  # no sign that the token, or commit token, arrived
-LOST: Final = "LOST"  # the token, or commit token, did not come back
-JOIN: Final = "JOIN"
-CONSENSUS: Final = "CONSENSUS"
-BEACON: Final = "BEACON"
 
-OPERATIONAL: Final = 0
-GATHER: Final = 1
-COMMIT: Final = 2
-
-RESEND_MAX: Final = 64  # messages sent again in one visit of the token
-AHEAD_MAX: Final = 1 << 20  # no honest place is so far beyond what is here
-
-
-class TotemRing(Machine):
+class TotemRing(Circulating):
     """A member of a ring, or on its way to one."""
-
-    def __init__(self, setup: Setup, outbox: Outbox) -> None:
-        options = setup.options
-        assert isinstance(options, TotemRingOptions)
-        self._site = setup.site
-        self._sites = setup.sites
-        self._groups = setup.groups
-        self._others: list[SiteId] = [site for site in range(setup.sites) if site != setup.site]
-        self._outbox = outbox
-        self._safe_only: bool = options.delivery == "safe"
-        self._idle_us: int = options.idle_us
-        self._retry_us: int = options.retry_us
-        self._loss_us: int = options.loss_us
-        self._join_us: int = options.join_us
-        self._consensus_us: int = options.consensus_us
-        self._beacon_us: int = options.beacon_us
-        self._burst: int = options.burst
-        self._window: int = options.window
-        self._queue_max: int = options.queue
-        self._state = OPERATIONAL
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
-        self._queue: list[Item] = []  # own messages without a place; durable
-        self._ring = Ring(0, 0, list(range(setup.sites)))  # the last one installed; its messages are durable
-        self._seen = 0  # largest ring number heard of; own proposals are durable in it
-        self._held: Token | None = None  # an idle token that waits here
-        self._last_target: SiteId = -1  # whom the token, or commit token, was passed to …
-        self._last_sent: Message | None = None  # … for sending it again
-        self._gathering = Gathering(setup.site, [])
-        self._commit: Commit | None = None  # the newest commit token seen here
-        self._held_commit: Commit | None = None  # phase 2, waiting for messages of the old ring
-
-    def room(self) -> int:
-        return self._queue_max - len(self._queue)
-
-    def quiet(self) -> bool:
-        ring = self._ring
-        if self._state != OPERATIONAL or self._queue:
-            return False
-        return not ring.have or ring.delivered > ring.have.last()
 
     # Starting
 
@@ -117,23 +73,6 @@ class TotemRing(Machine):
             self._recall(record)
         self._gather(now, [])
 
-    def _recall(self, record: Record) -> None:
-        if isinstance(record, Installed):
-            self._ring = Ring(record.ring, record.root, list(record.members))
-            self._next_seqno = record.next_seqno
-            self._seen = record.seen
-        elif isinstance(record, Sent):
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
-            self._queue.append(Item(record.group, self._site, record.seqno, record.payload))
-        elif isinstance(record, Stored):
-            self._ring.store(record.place, record.item)
-            if self._queue and record.item.origin == self._site and record.item.seqno == self._queue[0].seqno:
-                self._queue.pop(0)
-        elif isinstance(record, Delivered):
-            self._ring.delivered = record.place
-        elif isinstance(record, Seen):
-            self._seen = record.ring
-
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
@@ -147,16 +86,6 @@ class TotemRing(Machine):
             elif self._held is not None:
                 self._release(now)
         return seqno
-
-    def _run_alone(self) -> None:
-        """A ring of one needs no token."""
-        ring = self._ring
-        for item in self._queue:
-            self._store(ring.reached(), item)
-        self._queue = []
-        ring.safe = ring.reached()
-        self._deliver_ready()
-        ring.drop_below(ring.safe)
 
     # Others
 
@@ -214,127 +143,6 @@ class TotemRing(Machine):
                 self._deliver_ready()
             if data.place >= ring.last_end:
                 self._passed_on()  # somebody after us has the token, or had it
-
-    def _store(self, place: int, item: Item) -> None:
-        if self._ring.store(place, item):
-            self._outbox.persist(Stored(place, item))
-
-    def _on_token(self, now: Micros, source: SiteId, token: Token) -> None:
-        ring = self._ring
-        if self._state != OPERATIONAL or not ring.is_named(token.ring, token.root) or token.hop <= ring.hop:
-            return
-        if source not in ring.members or token.aru > token.end or token.end > ring.reached() + AHEAD_MAX:
-            return
-        if self._held is not None:
-            return
-        self._passed_on()
-        self._outbox.set_timer(LOST, 0, now + self._patience_us())
-        news = token.end != ring.last_end or token.aru != ring.last_aru or min(ring.last_aru, token.aru) > ring.safe
-        if not news and not self._queue and self._idle_us > 0:  # the token need not hurry
-            self._held = token
-            self._outbox.set_timer(HOLD, 0, now + self._idle_us)
-        else:
-            self._use_token(now, token)
-
-    def _release(self, now: Micros) -> None:
-        """Use a token that was held."""
-        token = self._held
-        if token is not None:
-            self._held = None
-            self._outbox.cancel_timer(HOLD, 0)
-            self._use_token(now, token)
-
-    def _use_token(self, now: Micros, token: Token) -> None:
-        """Send again what is asked for, broadcast, ask, acknowledge, and pass the token on."""
-        ring = self._ring
-        ring.hop = token.hop
-        others = [site for site in ring.members if site != self._site]
-        wanted = self._answer_wanted(token, others)
-        end = max(token.end, ring.reached())
-        before = max(0, token.sent - ring.sent_last)
-        allowed = min(self._burst, max(0, self._window - before), len(self._queue))
-        for item in self._queue[:allowed]:
-            self._store(end, item)
-            self._outbox.multicast(list(others), Data(ring.number, ring.root, end, item))
-            end += 1
-        del self._queue[:allowed]
-        ring.sent_last = allowed
-        wanted.update(ring.have.gaps_below(min(ring.last_end, end), ring.kept_from))
-        ring.last_end = end
-        aru, aru_site = self._acknowledge(token, end)
-        ring.safe = max(ring.safe, min(ring.last_aru, token.aru))
-        ring.last_aru = aru
-        self._deliver_ready()
-        ring.drop_below(ring.safe)
-        passed = Token(ring.number, ring.root, token.hop + 1, end, aru, aru_site, wanted.to_wire(), before + allowed)
-        self._pass(now, ring.next_after(self._site), passed)
-
-    def _answer_wanted(self, token: Token, others: list[SiteId]) -> RangeSet:
-        """Send again what is here of the wanted; what remains wanted."""
-        ring = self._ring
-        wanted = _ranges(token.wanted)
-        sent = 0
-        for start, stop in wanted.intersection(ring.have).ranges():
-            for place in range(start, stop):
-                item = ring.items.get(place)
-                if item is not None and sent < RESEND_MAX:
-                    sent += 1
-                    self._outbox.multicast(list(others), Data(ring.number, ring.root, place, item))
-                    wanted.remove(place)
-        return wanted
-
-    def _acknowledge(self, token: Token, end: int) -> tuple[int, int]:
-        """All-received-up-to: whoever has less lowers it, whoever lowered it raises it again."""
-        mine = min(self._ring.reached(), end)
-        if mine < token.aru or token.aru_site in (self._site, -1):
-            return mine, (self._site if mine < end else -1)
-        return token.aru, token.aru_site
-
-    def _deliver_ready(self) -> None:
-        """Deliver in the order of places: what is safe, or what is here."""
-        ring = self._ring
-        limit = min(ring.safe, ring.reached()) if self._safe_only else ring.reached()
-        if ring.delivered < limit:
-            while ring.delivered < limit:
-                self._deliver(ring.items[ring.delivered])
-                ring.delivered += 1
-            self._outbox.persist(Delivered(ring.delivered))
-
-    def _deliver(self, item: Item) -> None:
-        if self._site in self._groups[item.group]:
-            self._outbox.deliver(item.group, item.origin, item.seqno, item.payload)
-
-    def _pass(self, now: Micros, target: SiteId, message: Message) -> None:
-        """Hand the token, or commit token, to the next member, again and again until there is a sign of it."""
-        self._last_target = target
-        self._last_sent = message
-        self._outbox.send(target, message)
-        self._outbox.set_timer(RETRY, 0, now + self._retry_us)
-
-    def _passed_on(self) -> None:
-        self._last_sent = None
-        if self._held_commit is None:
-            self._outbox.cancel_timer(RETRY, 0)
-
-    def _patience_us(self) -> int:
-        return self._loss_us + 4 * self._retry_us * len(self._ring.members)
-
-    def _start_ring(self, now: Micros) -> None:
-        """A ring is installed here."""
-        ring = self._ring
-        self._state = OPERATIONAL
-        if len(ring.members) == 1:
-            self._run_alone()
-        else:
-            self._outbox.set_timer(LOST, 0, now + self._patience_us())
-        if len(ring.members) < self._sites and ring.root == self._site:
-            self._outbox.set_timer(BEACON, 0, now + self._beacon_us)
-
-    def _send_beacon(self, now: Micros) -> None:
-        targets = [site for site in self._others if site not in self._ring.members]
-        if targets:
-            self._outbox.multicast(targets, Beacon(self._ring.number))
-            self._outbox.set_timer(BEACON, 0, now + self._beacon_us)
 
     # Gathering a new ring
 
@@ -493,14 +301,14 @@ class TotemRing(Machine):
         for site in companions:
             if site == self._site:
                 break
-            first_had.update(_ranges(self._past_of(commit, site).have))
+            first_had.update(ranges_of(self._past_of(commit, site).have))
         mine = ring.have.difference(first_had)
         for start, stop in mine.ranges():
             for place in range(max(start, ring.kept_from), stop):
                 lacking = [
                     site
                     for site in companions
-                    if site != self._site and not _ranges(self._past_of(commit, site).have).contains(place)
+                    if site != self._site and not ranges_of(self._past_of(commit, site).have).contains(place)
                 ]
                 if lacking:
                     self._outbox.multicast(lacking, Data(ring.number, ring.root, place, ring.items[place]))
@@ -509,7 +317,7 @@ class TotemRing(Machine):
         """Places that a companion has and this site has not."""
         union = RangeSet()
         for site in self._companions(commit):
-            union.update(_ranges(self._past_of(commit, site).have))
+            union.update(ranges_of(self._past_of(commit, site).have))
         return union.difference(self._ring.have)
 
     def _send_wants(self) -> None:
@@ -518,7 +326,7 @@ class TotemRing(Machine):
             return
         lacking = self._lacking(commit)
         for site in self._companions(commit):
-            there = lacking.intersection(_ranges(self._past_of(commit, site).have))
+            there = lacking.intersection(ranges_of(self._past_of(commit, site).have))
             if there and site != self._site:
                 self._outbox.send(site, Want(self._ring.number, self._ring.root, there.to_wire()))
                 lacking = lacking.difference(there)
@@ -528,7 +336,7 @@ class TotemRing(Machine):
         if not ring.is_named(want.ring, want.root):
             return
         sent = 0
-        for start, stop in _ranges(want.places).intersection(ring.have).ranges():
+        for start, stop in ranges_of(want.places).intersection(ring.have).ranges():
             for place in range(start, stop):
                 item = ring.items.get(place)
                 if item is not None and sent < RESEND_MAX:
@@ -574,11 +382,3 @@ class TotemRing(Machine):
                 item = ring.items[place]
                 if place < reached or item.origin in companions:
                     self._deliver(item)
-
-
-def _ranges(flat: tuple[int, ...]) -> RangeSet:
-    """A set from the wire; what is no set is empty."""
-    try:
-        return rangeset_from_wire(flat)
-    except DecodeError:
-        return RangeSet()

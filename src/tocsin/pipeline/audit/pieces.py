@@ -121,13 +121,26 @@ def _refuse_nulls(table: Any, path: str, row_group: int, start: int) -> None:
 
 
 def open_file(path: str, trace_map: TraceMap) -> Any:
+    """A Parquet file; its columns of words are read as numbers and a dictionary."""
+    system = None
+    inside = path
     try:
         if "://" in path:
             system, inside = pa.fs.FileSystem.from_uri(path)
+        try:
             return pq.ParquetFile(inside, filesystem=system, read_dictionary=trace_map.string_columns())
-        return pq.ParquetFile(path, read_dictionary=trace_map.string_columns())
+        except KeyError:  # not all of them are there
+            with pq.ParquetFile(inside, filesystem=system) as file:
+                schema, metadata = file.schema_arrow, file.metadata
+            words = [name for name in trace_map.string_columns() if name in schema.names and _is_text(schema, name)]
+            return pq.ParquetFile(inside, filesystem=system, metadata=metadata, read_dictionary=words)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: expected a Parquet file: {first_line(error)}") from None
+
+
+def _is_text(schema: Any, name: str) -> bool:
+    kind = schema.field(name).type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
 
 
 def first_line(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """The ceiling of the live benchmark: the same bytes by plain UDP sockets, without protocol, seal, log or application.
 
 Bursts of MTU-sized datagrams by one call (`UDP_SEGMENT`, `UDP_GRO`) to an IP multicast address, at most `WINDOW` bursts
-ahead of the slower of the others, who tell how many they have. Started like benchmarks/live_member.py. """
+ahead of the slower of the others, who tell how many they have. Started like benchmarks/live_member.py."""
 
 import argparse
 import json

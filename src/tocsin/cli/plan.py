@@ -200,15 +200,15 @@ def _run_check(arguments: argparse.Namespace) -> int:
         )
     verdict = check_lists(lists)
     legal = verdict.acyclic and verdict.jointly_complete
-    if arguments.json:
-        _print_json(_verdicts(verdict, names))
-    else:
-        plan_tables.print_verdict(verdict, names)
     if legal and arguments.source is not None and lists[names.index(arguments.source)]:
         raise InputError(
             f"{arguments.check}: `{arguments.source}`: expected an empty list for the source, which has every "
             f"message, found {len(lists[names.index(arguments.source)])} hosts"
         )
+    if arguments.json:
+        _print_json(_verdicts(verdict, names))
+    else:
+        plan_tables.print_verdict(verdict, names)
     return 0 if legal else 1
 
 

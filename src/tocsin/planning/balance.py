@@ -56,6 +56,7 @@ class _Balancer:
         # below[site][group]: steps from the site to the group's furthest member in its subtree, for the
         # groups that the site handles
         self.below: list[dict[int, int]] = [{} for _ in range(forest.site_count)]
+        self.above: dict[int, int] = {}  # the ancestors of the site looked at, and itself: steps up to each
         self.members: list[set[int]] = [set(members) for members in forest.groups]
         for group in range(len(forest.groups)):
             for site in forest.relays(group):
@@ -81,6 +82,7 @@ class _Balancer:
 
     def relieve(self, busy: int) -> int:
         """Make the best change at `busy`; the site that now carries what it lost, or -1."""
+        self.look_up(busy)
         weights = [(-len(self.inflow(child)), child) for child in self.forest.children[busy]]
         weights.sort()
         for _, child in weights:
@@ -98,18 +100,19 @@ class _Balancer:
         """The groups whose messages come to the site from its parent."""
         return [group for group in self.below[site] if self.forest.primary[group] != site]
 
-    def distance(self, upper: int, lower: int) -> int:
-        steps = 0
-        while lower != upper:
-            lower = self.forest.parent[lower]
-            steps += 1
-        return steps
+    def look_up(self, busy: int) -> None:
+        """Note how far above `busy` each of its ancestors is."""
+        self.above = {}
+        site = busy
+        while site >= 0:
+            self.above[site] = len(self.above)
+            site = self.forest.parent[site]
 
     def best_sibling(self, busy: int, child: int) -> int:
         """The sibling under which the child relieves `busy` most, among those the least loaded, or -1."""
         groups = self.inflow(child)
         for group in groups:  # the child's subtree would be one step deeper
-            depth = self.distance(self.forest.primary[group], busy) + 2 + self.below[child][group]
+            depth = self.above[self.forest.primary[group]] + 2 + self.below[child][group]
             if depth > self.depth_max[group]:
                 return -1
         best = -1
@@ -144,7 +147,7 @@ class _Balancer:
                 self.load[busy] -= 1
             else:
                 self.load[helper] += 1
-            self.measure_upwards(helper, group)
+            self.measure_upwards(helper, group, 2)
 
     def may_rotate(self, busy: int, child: int, weight: int) -> bool:
         if self.load[child] + weight >= self.load[busy]:
@@ -154,8 +157,7 @@ class _Balancer:
         for group in self.inflow(child):
             if primary[group] == busy and child not in self.members[group]:
                 return False  # PG3 forbids that the child become its primary destination
-            top = self.distance(primary[group], busy)
-            if top + 1 + self.below_without(busy, child, group) > self.depth_max[group]:
+            if self.above[primary[group]] + 1 + self.below_without(busy, child, group) > self.depth_max[group]:
                 return False
         flows_on = [group for group in self.inflow(busy) if group in handled]
         return len(flows_on) == len(self.inflow(busy))  # else the child would become an extra node
@@ -176,7 +178,7 @@ class _Balancer:
         for group in groups:
             if self.forest.primary[group] == busy:
                 self.forest.primary[group] = child
-            self.measure_upwards(busy, group)
+            self.measure_upwards(busy, group, 3)
 
     def adopt(self, parent: int, child: int) -> None:
         self.forest.parent[child] = parent
@@ -192,10 +194,16 @@ class _Balancer:
                 steps = max(steps, self.below[child][group] + 1)
         return steps
 
-    def measure_upwards(self, site: int, group: int) -> None:
-        """Bring `below` up to date for one group, from the site to the primary destination."""
+    def measure_upwards(self, site: int, group: int, changed: int) -> None:
+        """Bring `below` up to date for one group, from the site towards the primary destination.
+
+        The first `changed` sites have got or lost children; above them only a difference goes further.
+        """
         while True:
+            before = self.below[site].get(group, -1)
             self.below[site][group] = self.below_without(site, -1, group)
-            if self.forest.primary[group] == site:
+            changed -= 1
+            unchanged_above = changed <= 0 and self.below[site][group] == before
+            if unchanged_above or self.forest.primary[group] == site:
                 return
             site = self.forest.parent[site]

@@ -8,6 +8,7 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Delivered,
     Installed,
     Join,
+    Kept,
     Seen,
     Sent,
     Stored,
@@ -24,7 +25,7 @@ PROTOCOL = Protocol(
     make=TotemRing,
     options=TotemRingOptions,
     messages=(Data, Token, Beacon, Join, Commit, Want),
-    records=(Sent, Stored, Delivered, Seen, Installed),
+    records=(Sent, Stored, Delivered, Seen, Installed, Kept),
     guarantees=(
         "integrity",
         "validity",

@@ -13,6 +13,7 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Delivered,
     Installed,
     Item,
+    Kept,
     Seen,
     Sent,
     Stored,
@@ -33,6 +34,7 @@ GATHER: Final = 1
 COMMIT: Final = 2
 
 RESEND_MAX: Final = 64  # messages sent again in one visit of the token
+RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 AHEAD_MAX: Final = 1 << 20  # no honest place is so far beyond what is here
 
 
@@ -66,6 +68,7 @@ class Circulating(Machine):
         self._last_target: SiteId = -1  # whom the token, or commit token, was passed to …
         self._last_sent: Message | None = None  # … for sending it again
         self._gathering = Gathering(setup.site, [])
+        self.stat_records = 0  # on disk since the last checkpoint
         self._commit: Commit | None = None  # the newest commit token seen here
         self._held_commit: Commit | None = None  # phase 2, waiting for messages of the old ring
 
@@ -94,6 +97,8 @@ class Circulating(Machine):
             self._ring.delivered = record.place
         elif isinstance(record, Seen):
             self._seen = record.ring
+        elif isinstance(record, Kept):
+            self._ring.start_at(record.place, record.delivered)
 
     def _run_alone(self) -> None:
         """A ring of one needs no token."""
@@ -104,10 +109,11 @@ class Circulating(Machine):
         ring.safe = ring.reached()
         self._deliver_ready()
         ring.drop_below(ring.safe)
+        self._maybe_checkpoint()
 
     def _store(self, place: int, item: Item) -> None:
         if self._ring.store(place, item):
-            self._outbox.persist(Stored(place, item))
+            self._persist(Stored(place, item))
 
     def _on_token(self, now: Micros, source: SiteId, token: Token) -> None:
         ring = self._ring
@@ -157,6 +163,7 @@ class Circulating(Machine):
         self._deliver_ready()
         ring.drop_below(ring.safe)
         passed = Token(ring.number, ring.root, token.hop + 1, end, aru, aru_site, wanted.to_wire(), before + allowed)
+        self._maybe_checkpoint()
         self._pass(now, ring.next_after(self._site), passed)
 
     def _answer_wanted(self, token: Token, others: list[SiteId]) -> RangeSet:
@@ -188,7 +195,7 @@ class Circulating(Machine):
             while ring.delivered < limit:
                 self._deliver(ring.items[ring.delivered])
                 ring.delivered += 1
-            self._outbox.persist(Delivered(ring.delivered))
+            self._persist(Delivered(ring.delivered))
 
     def _deliver(self, item: Item) -> None:
         if self._site in self._groups[item.group]:
@@ -225,6 +232,29 @@ class Circulating(Machine):
         if targets:
             self._outbox.multicast(targets, Beacon(self._ring.number))
             self._outbox.set_timer(BEACON, 0, now + self._beacon_us)
+
+    def _persist(self, record: Record) -> None:
+        self._outbox.persist(record)
+        self.stat_records += 1
+
+    def _maybe_checkpoint(self) -> bool:
+        """Forget what everybody has and is delivered, once the records are many."""
+        ring = self._ring
+        if self.stat_records < RECORDS_MAX + 2 * (len(ring.items) + len(self._queue)):
+            return False
+        records: list[Record] = [
+            Installed(ring.number, ring.root, tuple(ring.members), self._next_seqno, self._seen),
+            Kept(ring.kept_from, ring.delivered),
+        ]
+        for place in sorted(ring.items):
+            records.append(Stored(place, ring.items[place]))
+        for item in self._queue:
+            records.append(Sent(item.group, item.seqno, item.payload))
+        self._outbox.checkpoint(records)
+        self.stat_records = len(records)
+        for group in range(len(self._groups)):
+            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        return True
 
 
 def ranges_of(flat: tuple[int, ...]) -> RangeSet:

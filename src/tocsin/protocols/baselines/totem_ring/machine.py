@@ -63,7 +63,7 @@ class TotemRing(Circulating):
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if not records:
-            self._outbox.persist(Installed(0, 0, tuple(self._ring.members), 0, 0))
+            self._persist(Installed(0, 0, tuple(self._ring.members), 0, 0))
             self._outbox.install_view(0, self._ring.members, True)
             self._start_ring(now)
             if self._site == 0 and self._others:
@@ -71,6 +71,7 @@ class TotemRing(Circulating):
             return
         for record in records:
             self._recall(record)
+        self.stat_records = len(records)
         self._gather(now, [])
 
     # The application
@@ -78,7 +79,7 @@ class TotemRing(Circulating):
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._next_seqno
         self._next_seqno = seqno + 1
-        self._outbox.persist(Sent(group, seqno, payload))
+        self._persist(Sent(group, seqno, payload))
         self._queue.append(Item(group, self._site, seqno, payload))
         if self._state == OPERATIONAL:
             if len(self._ring.members) == 1:
@@ -195,7 +196,7 @@ class TotemRing(Circulating):
         if self._state != GATHER or alive[0] != self._site or not self._gathering.is_agreed():
             return False
         self._seen = self._seen + 2 - self._seen % 2  # even numbers are rings, odd ones their transitional views
-        self._outbox.persist(Seen(self._seen))
+        self._persist(Seen(self._seen))
         self._enter_commit(now, Commit(self._seen, self._site, tuple(alive), 0, (self._past(),)))
         return True
 
@@ -372,6 +373,7 @@ class TotemRing(Circulating):
         for item in self._queue:
             records.append(Sent(item.group, item.seqno, item.payload))
         self._outbox.checkpoint(records)
+        self.stat_records = len(records)
 
     def _deliver_rest(self, companions: list[SiteId]) -> None:
         """What is left, in order; beyond a gap only the companions' own: others may depend on what is missing."""

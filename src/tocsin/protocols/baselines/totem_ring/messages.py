@@ -151,6 +151,13 @@ class Installed(Record, frozen=True):
     seen: Number
 
 
+class Kept(Record, frozen=True):
+    """After `Installed`, in a checkpoint: messages below this place of the ring are everywhere, and forgotten."""
+
+    place: Number
+    delivered: Number
+
+
 class TotemRingOptions(Options, frozen=True):
     delivery: Annotated[
         Literal["safe", "agreed"],

@@ -35,6 +35,12 @@ class Ring:
         self.items[place] = item
         return True
 
+    def start_at(self, place: int, delivered: int) -> None:
+        """After a checkpoint: the messages below this place are at every member, and forgotten."""
+        self.have.add_range(0, place)
+        self.kept_from = place
+        self.delivered = delivered
+
     def reached(self) -> int:
         """All places below this are here."""
         return self.have.next_missing(0)

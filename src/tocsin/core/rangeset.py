@@ -222,10 +222,10 @@ class RangeSet:
 
     def contains_all(self, other: "RangeSet") -> bool:
         """Whether `other` is a subset of this set."""
-        for place in range(len(other._starts)):
-            if not self.contains_range(other._starts[place], other._ends[place]):
-                return False
-        return True
+        place = 0
+        while place < len(other._starts) and self.contains_range(other._starts[place], other._ends[place]):
+            place += 1
+        return place == len(other._starts)
 
     def next_missing(self, start: int) -> int:
         """The smallest integer at or above `start` that is not here: the end of the run from `start`."""

@@ -9,8 +9,8 @@ import asyncio
 from collections import deque
 from typing import Final, Literal
 
-from tocsin.runtime.driver import Delivered, Happening, RolledBack
 from tocsin.runtime.frame_log import FrameLog
+from tocsin.runtime.happenings import Delivered, Happening, RolledBack
 from tocsin.runtime.packing import FRAME_BYTES, Packed, unpack
 
 Slow = Literal["block", "spill", "leave"]

@@ -12,10 +12,9 @@ The driver knows no protocol. It is the twin of `sim/site.py`.
 import asyncio
 import logging
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final
 
 from tocsin.core.errors import DecodeError, TocsinError
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
@@ -26,6 +25,8 @@ from tocsin.runtime.archive import Archive
 from tocsin.runtime.clock import Alarm, now_us
 from tocsin.runtime.errors import ProtocolFailed, StorageFailed
 from tocsin.runtime.group_config import Group
+from tocsin.runtime.happenings import Delivered, Happening, Listener, RolledBack, Sending
+from tocsin.runtime.keeper import Keeper
 from tocsin.runtime.packing import Numbers, Packer
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.timers import Timers
@@ -40,49 +41,6 @@ STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
 
-class Delivered:
-    """Messages of one frame, on their way to the application."""
-
-    __slots__ = ("frame", "group", "log_position", "number", "origin", "payloads", "position", "time_us")
-
-    def __init__(
-        self,
-        group: GroupId,
-        origin: SiteId,
-        frame: int,
-        number: int,
-        position: int,
-        payloads: list[bytes],
-        log_position: int,
-    ) -> None:
-        self.log_position = log_position  # of the frame
-        self.group = group
-        self.origin = origin
-        self.frame = frame
-        self.number = number
-        self.position = position
-        self.payloads = payloads
-        self.time_us = time.time_ns() // 1000
-
-
-class RolledBack:
-    __slots__ = ("op",)
-
-    def __init__(self, op: wal_format.Rollback) -> None:
-        self.op = op
-
-
-Happening = Delivered | RolledBack | wal_format.ViewInstalled | wal_format.Missed
-
-
-class _Sending:
-    __slots__ = ("message", "targets")
-
-    def __init__(self, targets: list[SiteId], message: Message) -> None:
-        self.targets = targets
-        self.message = message
-
-
 def _payload(record: Record) -> bytes:
     """The large bytes that a record holds, if it does."""
     for field in record.__struct_fields__:
@@ -90,18 +48,6 @@ def _payload(record: Record) -> bytes:
         if type(value) is bytes and len(value) >= PAYLOAD_BYTES_MIN:
             return value
     return b""
-
-
-class Listener(Protocol):
-    """Who takes what the driver makes visible."""
-
-    def on_happening(self, happening: Happening) -> None: ...
-
-    def on_broadcast(self, group: GroupId, frame: int, numbers: Numbers) -> None: ...
-
-    def on_visible_end(self) -> None: ...
-
-    def on_failed(self, error: TocsinError) -> None: ...
 
 
 class Driver(Outbox):
@@ -128,7 +74,7 @@ class Driver(Outbox):
         self._group = group
         self._site = site
         self._loop = loop
-        self._archive = archive
+        self.keeper = Keeper(loop, wal, archive, self.fail)
         self._listener = listener
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
@@ -136,23 +82,19 @@ class Driver(Outbox):
         self._notes_receptions = group.journal.receives
         self._streams = [Stream(index, wal.log) for index in range(len(group.groups))]
         self._next_number = wal.next_number  # of this member's next message, over all groups
-        self._visible: list[_Sending | Happening] = []  # waits for what is staged
+        self._visible: list[Sending | Happening] = []  # waits for what is staged
         self._sends = 0  # of the entries of _visible
         self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
         self._outstanding_bytes = 0
         self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
         self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
-        self._archiver = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
-        self._archiving = False
-        self._trimmed: dict[int, int] = {}  # by group, as the protocol said
         self._alarm = Alarm(loop, self._on_alarm)
         self._timers = Timers(self._alarm)
         self._closed = False
         self._held = False
         self._syncing: asyncio.Task[None] | None = None
         self._sync_next: asyncio.Task[None] | None = None
-        self.needed: Callable[[GroupId], int] | None = None  # frames that the application has still to read
         setup = Setup(
             site,
             len(group.sites),
@@ -192,23 +134,18 @@ class Driver(Outbox):
         if self.failed is None:
             await self._stop_storage(left)
         self._thread.shutdown()
-        await self._loop.run_in_executor(None, self._archiver.shutdown)
+        await self.keeper.finish(whole=self.failed is None)
         self.wal.close()
 
     async def _stop_storage(self, left: bool) -> None:
         self.wal.stage(wal_format.Stop(left))
-        self._visible = [item for item in self._visible if not isinstance(item, _Sending)]
+        self._visible = [item for item in self._visible if not isinstance(item, Sending)]
         try:
             await self._loop.run_in_executor(self._thread, self._write_last)
         except (StorageFailed, OSError) as error:
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
             return
         self._release(self._visible)
-        await self._loop.run_in_executor(self._archiver, int)  # what is being archived is finished first
-        if self._archive is not None:
-            for segment in [*self.wal.closed(), self.wal.segment]:
-                if segment >= self._archive.archived:
-                    await self._loop.run_in_executor(self._archiver, self._archive.add, segment)
 
     def _write_last(self) -> None:
         laid = self.wal.layout()
@@ -297,7 +234,7 @@ class Driver(Outbox):
         elif self._visible:
             self._release_now()
         self._timers.arm()
-        self._maybe_archive()
+        self.keeper.look()
 
     def _on_alarm(self) -> None:
         self._timers.on_alarm()
@@ -382,7 +319,7 @@ class Driver(Outbox):
         self._flying = asyncio.ensure_future(self._fly(laid, visible))
         return True
 
-    async def _fly(self, laid: Laid, visible: list[_Sending | Happening]) -> None:
+    async def _fly(self, laid: Laid, visible: list[Sending | Happening]) -> None:
         try:
             await self._loop.run_in_executor(self._thread, self._write_and_sync, laid)
         except StorageFailed as error:
@@ -394,7 +331,7 @@ class Driver(Outbox):
             return
         self._applied(laid)
         if self._closed:
-            visible = [item for item in visible if not isinstance(item, _Sending)]
+            visible = [item for item in visible if not isinstance(item, Sending)]
         self._release(visible)
         self.on_turn_end()
 
@@ -427,21 +364,21 @@ class Driver(Outbox):
         self._sends = 0
         self._release(visible)
 
-    def _release(self, visible: list[_Sending | Happening]) -> None:
+    def _release(self, visible: list[Sending | Happening]) -> None:
         """Send and tell, in order; one frame for the same message to several sites."""
         heard = False
         index = 0
         while index < len(visible):
             item = visible[index]
             index += 1
-            if not isinstance(item, _Sending):
+            if not isinstance(item, Sending):
                 self._listener.on_happening(item)
                 heard = True
                 continue
             targets = item.targets
             while index < len(visible):
                 following = visible[index]
-                if not isinstance(following, _Sending) or following.message is not item.message:
+                if not isinstance(following, Sending) or following.message is not item.message:
                     break
                 targets = targets + following.targets
                 index += 1
@@ -449,48 +386,15 @@ class Driver(Outbox):
         if heard:
             self._listener.on_visible_end()
 
-    # The journal behind the log
-
-    def _maybe_archive(self) -> None:
-        """Turn closed files into Arrow files, one at a time, beside the work; then let go of what nobody needs."""
-        closed = self.wal.closed()
-        if not closed or self._archiving:
-            return
-        if self._archive is None:
-            self._let_go(closed[-1] + 1)
-            return
-        todo = [segment for segment in closed if segment >= self._archive.archived]
-        if not todo:
-            self._let_go(self._archive.archived)
-            return
-        self._archiving = True
-        future = self._loop.run_in_executor(self._archiver, self._archive.add, todo[0])
-        future.add_done_callback(self._on_archived)
-
-    def _on_archived(self, future: "asyncio.Future[None]") -> None:
-        self._archiving = False
-        error = future.exception()
-        if error is not None:
-            self.fail(StorageFailed(f"{self._group.site_dir(self._site)}: the journal cannot be written: {error}"))
-        elif not self._closed:
-            self.on_turn_end()
-
-    def _let_go(self, archived: int) -> None:
-        needed: list[int] = []
-        for group, index in enumerate(self.wal.log.groups):
-            below = min(self._trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
-            needed.append(below if self.needed is None else min(below, self.needed(group)))
-        self.wal.release(needed, archived)
-
     # Outbox
 
     def send(self, target: SiteId, message: Message) -> None:
-        self._visible.append(_Sending([target], message))
+        self._visible.append(Sending([target], message))
         self._sends += 1
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
         if targets:
-            self._visible.append(_Sending(list(targets), message))
+            self._visible.append(Sending(list(targets), message))
             self._sends += 1
 
     def set_timer(self, timer: str, key: int, deadline: Micros) -> None:
@@ -533,7 +437,8 @@ class Driver(Outbox):
         self.wal.stage_checkpoint([self._record_codec.encode(record) for record in records])
 
     def trim(self, group: GroupId, position: int) -> None:
-        self._trimmed[group] = max(position, self._trimmed.get(group, 0))
+        trimmed = self.keeper.trimmed
+        trimmed[group] = max(position, trimmed.get(group, 0))
         index = self.wal.log.group(group)
         index.trimmed = max(index.trimmed, min(position, index.end))
 

@@ -20,10 +20,11 @@ from tocsin.core.errors import InputError, TocsinError
 from tocsin.runtime import wal_format
 from tocsin.runtime.archive import Archive
 from tocsin.runtime.backlog import Backlog, Slow
-from tocsin.runtime.driver import Delivered, Driver, Happening, RolledBack
+from tocsin.runtime.driver import Driver
 from tocsin.runtime.errors import AlreadyRunning, Closed, KeyMismatch, NotPrimary, TooLarge
 from tocsin.runtime.events import Batch, BatchEvent, Event, Missed, Rollback, View
 from tocsin.runtime.group_config import Group, read_group
+from tocsin.runtime.happenings import Delivered, Happening, RolledBack
 from tocsin.runtime.identity import Identity, write_identity
 from tocsin.runtime.keys import read_keys
 from tocsin.runtime.packing import MESSAGE_BYTES_MAX, Numbers
@@ -157,7 +158,7 @@ class Member:
             raise
         self._backlog = Backlog(self._backlog_bytes, self._slow, wal.log)
         self._driver = Driver(group, self._site, self._loop, self._wire, wal, archive, self)
-        self._driver.needed = self._backlog.needed
+        self._driver.keeper.needed = self._backlog.needed
         self._status = StatusServer(self, site_dir)
         await self._status.start(group.metrics)
         self._driver.start()

@@ -29,7 +29,7 @@ def status_of(member: "Member") -> dict[str, Any]:
     endpoint = wire.endpoint
     view = member.view
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    archive = driver._archive
+    archive = driver.keeper.archive
     return {
         "group": member.group.name,
         "protocol": member.group.protocol.name,

@@ -58,8 +58,8 @@ JOIN_AND_LEAVE = [{"at_us": 0, "join": ["c"]}, {"at_us": 1, "leave": ["b"]}]
 
 @pytest.mark.long
 def test_a_crash_at_any_point() -> None:
-    found = explored(scenario(1, "a", 12_000), Limits(crashes=1))
-    assert found.states > 40_000
+    found = explored(scenario(3, "ab", 9_000), Limits(crashes=1))
+    assert found.states > 100_000
 
 
 @pytest.mark.long

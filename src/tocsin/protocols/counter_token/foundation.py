@@ -279,7 +279,8 @@ class Foundation(Machine):
             for place in range(len(starts)):
                 records.append(Run(group, starts[place], keys[place][0], keys[place][1]))
         if self._was_member:
-            records.append(Installed(self._base_now()))
+            moved = not self._lagging and not self._ready
+            records.append(Installed(self._base_now(), self._ring.committed + 1 if moved else 0))
         if self._promised_number > 0:
             records.append(Promised(self._base.view, self._promised_number, self._promised_site))
         if self._accepted is not None:

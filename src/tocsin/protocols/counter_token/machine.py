@@ -154,6 +154,7 @@ class CounterToken(Membership):
             self._latest = record.proposal
             self._was_member = True
             self._ring = self._new_ring(record.proposal)
+            self._ring.committed = record.committed - 1
             self._positions = list(record.proposal.positions)
             self._frontier = [list(front) for front in record.proposal.frontier]
             self._promised_number = 0

@@ -298,9 +298,10 @@ class Agreed(Record, frozen=True):
 
 
 class Installed(Record, frozen=True):
-    """This site is a member of this view."""
+    """This site is a member of this view; in a checkpoint, 1 + the place up to which it has committed in it."""
 
     proposal: Proposal
+    committed: Number = 0
 
 
 class Run(Record, frozen=True):

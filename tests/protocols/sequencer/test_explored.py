@@ -28,6 +28,12 @@ def test_losses_and_hasty_timers(options: dict[str, Any]) -> None:
     explored(small(PROTOCOL, 2, 1, 600_000, options), Limits(losses=1, early=1))
 
 
-@pytest.mark.parametrize("options", FORMS, ids=str)
+@pytest.mark.parametrize("options", FORMS[2:], ids=str)
 def test_a_crash_at_any_point(options: dict[str, Any]) -> None:
+    explored(small(PROTOCOL, 2, 1, 2_000_000, options), Limits(crashes=1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", FORMS[:2], ids=str)
+def test_a_crash_of_the_central_site_at_any_point(options: dict[str, Any]) -> None:
     explored(small(PROTOCOL, 2, 1, 2_000_000, options), Limits(crashes=1))

@@ -16,7 +16,7 @@ MUTANTS = {
     ),
     "forgets to persist what it stored": (
         "circulation",
-        "            self._outbox.persist(Stored(place, item))\n",
+        "            self._persist(Stored(place, item))\n",
         "            pass\n",
     ),
     "does not wait for the exchange": (
@@ -35,15 +35,15 @@ MUTANTS = {
         "self._outbox.multicast(list(others), Data(ring.number, ring.root, place, item))",
         "pass",
     ),
-    "forgets its queue in a new ring": (
-        "machine",
-        "            records.append(Sent(item.group, item.seqno, item.payload))\n",
-        "            pass\n",
-    ),
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+SLOW = ["delivers nobody's messages beyond a gap"]  # found after many seeds
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in MUTANTS]
+)
 def test_planted_bug_is_caught(name: str) -> None:
     module, old, new = MUTANTS[name]
     assert is_caught(mutated(PROTOCOL, FOLDER + module, old, new), [], range(100))

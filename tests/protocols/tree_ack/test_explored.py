@@ -32,8 +32,14 @@ def test_a_crash_and_a_restart_at_every_point(shape: str) -> None:
 
 
 @pytest.mark.long
-def test_two_crashes_and_a_restart_at_every_point() -> None:
-    explored(small(3, 1, shape="chain"), Limits(crashes=2, recoveries=1))
+@pytest.mark.parametrize("shape", ["chain", "bush"])
+def test_two_crashes_and_a_restart_at_every_point(shape: str) -> None:
+    explored(small(3, 1, shape=shape), Limits(crashes=2, recoveries=1))
+
+
+@pytest.mark.long
+def test_two_crashes_and_a_restart_among_four() -> None:
+    explored(small(4, 1, tree=TREES["chain"]), Limits(crashes=2, recoveries=1, prompt_detector=True))
 
 
 @pytest.mark.long

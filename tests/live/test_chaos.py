@@ -40,12 +40,20 @@ class Chaos:
     def start(self, name: str) -> None:
         self.group.start_program(name, str(self.group.path), name, str(self.group.folder / f"{name}.acks"))
 
-    def send(self) -> None:
+    def send(self) -> set[bytes]:
+        """A few messages from each that runs; what they are."""
+        sent: set[bytes] = set()
         for name in SITES:
             if self.group.processes[name].poll() is None:
                 lines = [f"{name} {self._sent + index}" for index in range(MESSAGES_PER_ROUND // len(SITES))]
                 self._sent += len(lines)
                 self.group.send(name, lines)
+                sent.update(line.encode() for line in lines)
+        return sent
+
+    def acknowledged(self) -> set[bytes]:
+        files = [self.group.folder / f"{name}.acks" for name in SITES]
+        return {line for file in files if file.exists() for line in file.read_bytes().splitlines()}
 
     def harm(self) -> None:
         """One to three harms at once, with messages before, while and after."""
@@ -85,6 +93,9 @@ class Chaos:
                 self.start(name)
         try:
             wait_until("the group is whole again", self._is_whole, HEAL_SECONDS_MAX)
+            sent = self.send()
+            wait_until("all is acknowledged", lambda: sent <= self.acknowledged(), HEAL_SECONDS_MAX)
+            wait_until("the group is quiet again", self._is_whole, HEAL_SECONDS_MAX)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self._story()}") from None
 
@@ -121,10 +132,8 @@ class Chaos:
         assert set(verdicts.values()) <= {"pass", "not checkable"}, verdicts
         for name in ("agreement", "uniform_agreement", "multiple_source", "acyclic", "safe"):
             assert verdicts[name] == "pass", verdicts
-        acknowledged = {
-            line for name in SITES for line in (self.group.folder / f"{name}.acks").read_bytes().splitlines()
-        }
-        assert acknowledged
+        acknowledged = self.acknowledged()
+        assert acknowledged, "nothing was acknowledged"
         for name in SITES:
             journal = {
                 payload

@@ -43,8 +43,9 @@ def test_two_crashes_and_a_restart_among_four() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("tree", [tree for tree in TREES if tree != "bush"])
 def test_a_crash_and_a_restart_among_four(tree: str) -> None:
+    """The bush has more than three million states: too many. Its restarts are explored among three sites."""
     explored(small(4, 1, tree=TREES[tree]), Limits(crashes=1, recoveries=1, prompt_detector=True))
 
 

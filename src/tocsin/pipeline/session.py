@@ -4,8 +4,10 @@ A session is local unless `master` says otherwise: `spark://…`, `yarn`, `k8s:/
 Connect server. Everything else in the library uses the DataFrame API alone and cannot tell them apart.
 """
 
+import atexit
 import contextlib
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -198,10 +200,9 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
 
     java = find_java()
     settings = _classic_settings(options)
-    if options.is_local:
-        user_flags = settings.get("spark.driver.extraJavaOptions", "")
-        flags = f"{JVM_FLAGS} {archive_flags(java, JVM_FLAGS)} -Dlog4j2.configurationFile={_quiet_log()} {user_flags}"
-        settings["spark.driver.extraJavaOptions"] = flags
+    user_flags = settings.get("spark.driver.extraJavaOptions", "")
+    flags = f"{JVM_FLAGS} {archive_flags(java, JVM_FLAGS)} -Dlog4j2.configurationFile={_quiet_log()} {user_flags}"
+    settings["spark.driver.extraJavaOptions"] = flags
     builder: Any = SparkSession.builder.master(options.master or "local[*]").appName(options.name)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -214,8 +215,6 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     with _environment(environment):
         session: SparkSession = builder.getOrCreate()
-    if "spark.log.level" not in settings and not options.is_local:
-        session.sparkContext.setLogLevel("OFF")
     return session
 
 
@@ -293,12 +292,13 @@ def _probe(master: str) -> None:
 def _ship_sources(session: "SparkSession") -> None:
     """Workers elsewhere run this very version of our functions, whether tocsin is installed there or not."""
     package = Path(__file__).parent.parent
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder) / "tocsin.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-            for source in sorted(package.rglob("*.py")):
-                file.write(source, Path("tocsin") / source.relative_to(package))
-        session.addArtifacts(str(archive), pyfile=True)
+    folder = tempfile.mkdtemp(prefix="tocsin-sources-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers may ask for it as long as the session lives
+    archive = Path(folder) / "tocsin.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for source in sorted(package.rglob("*.py")):
+            file.write(source, Path("tocsin") / source.relative_to(package))
+    session.addArtifacts(str(archive), pyfile=True)
 
 
 @contextlib.contextmanager

@@ -21,8 +21,8 @@ $(UNIT): $(STAMP) setup.py $(SOURCES)
 	@tools/compile.sh
 	@touch $@
 
-run: setup ## the showcase: a group with loss, a crash and a partition; then the proof
-	@$(BIN)/tocsin simulate examples/showcase.toml
+run: setup ## the showcase: five processes, loss, a kill -9, a partition; then the proof
+	@$(BIN)/tocsin showcase
 
 test: setup ## the tests, without those that take minutes
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup

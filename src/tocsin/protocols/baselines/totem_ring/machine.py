@@ -230,7 +230,8 @@ class TotemRing(Circulating):
                 pasts = (*commit.pasts, self._past())
                 self._enter_commit(now, Commit(commit.ring, commit.root, members, 0, pasts))
         elif self._state == COMMIT and known is not None and len(commit.pasts) == len(members):
-            if known.ring != commit.ring or known.root != commit.root:
+            own = commit.pasts[index]
+            if known.ring != commit.ring or known.root != commit.root or not self._ring.is_named(own.ring, own.root):
                 return
             if index == 0 and commit.phase == known.phase:  # round once: the next phase
                 if commit.phase < 3:

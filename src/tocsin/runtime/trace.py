@@ -40,7 +40,7 @@ def write_trace(paths: list[Path], target: Path) -> int:
 
 def _rows(folder: Path) -> Iterator[tuple[Any, ...]]:
     """Rows of a journal, with sizes in place of payloads."""
-    names = ("event", "time_us", "group", "origin", "seqno", "position", "view", "members", "frame")
+    names = ("event", "time_us", "group", "origin", "seqno", "position", "view", "members", "primary", "frame")
     for batch in journal_batches(folder):
         sizes = pc.binary_length(batch.column("payload")).to_pylist()
         yield from zip(*(batch.column(name).to_pylist() for name in names), sizes, strict=True)
@@ -52,7 +52,7 @@ def _frames(folders: list[Path]) -> dict[tuple[str, int], _Frame]:
         return {}
     frames: dict[tuple[str, int], _Frame] = {}
     for folder in folders:
-        for event, _, group, origin, seqno, _, _, _, frame, _ in _rows(folder):
+        for event, _, group, origin, seqno, _, _, _, _, frame, _ in _rows(folder):
             if event in ("deliver", "broadcast"):
                 known = frames.get((origin, frame))
                 if known is None:
@@ -65,14 +65,14 @@ def _frames(folders: list[Path]) -> dict[tuple[str, int], _Frame]:
 def _write_site(writer: TraceWriter, site: int, folder: Path, frames: dict[tuple[str, int], _Frame]) -> None:
     is_up = False
     last_us = 0
-    for event, time_us, group, origin, seqno, position, view, members, frame, size in _rows(folder):
+    for event, time_us, group, origin, seqno, position, view, members, primary, frame, size in _rows(folder):
         if event == "deliver":
             writer.append(
                 site, time_us, event, group, origin, seqno, None, None, size, position, None if view is None else view
             )
         elif event in ("broadcast", "rollback"):
             writer.append(site, time_us, event, group, origin, seqno, position=position)
-        elif event == "view":
+        elif event == "view" and primary:  # a minority that stops ordering installs no view (docs/guarantees.md)
             writer.append(site, time_us, event, view=view, members=members)
         elif event == "receive":
             name, first, count = frames.get((origin, frame), (group, 0, 0))

@@ -13,23 +13,8 @@ from tocsin.sim.disk import Disk
 
 RIVALS = ["lamport", "two_phase", "sequencer", "push_gossip", "optimistic_token", "totem_ring"]
 NUMBERS = [0, 0, 1, 1, 2, 2, 3, 4, 5, 7, 100, 1 << 40]
-TIMERS = [
-    "RESEND",
-    "ASK",
-    "NULL",
-    "SUBMIT",
-    "GAP",
-    "CHECK",
-    "PASS",
-    "ELECT",
-    "HOLD",
-    "STEP",
-    "LOST",
-    "RETRY",
-    "JOIN",
-    "CONSENSUS",
-    "BEACON",
-]
+TIMERS = ["RESEND", "ASK", "NULL", "SUBMIT", "GAP", "CHECK", "PASS", "ELECT"]
+TIMERS += ["HOLD", "STEP", "LOST", "RETRY", "JOIN", "CONSENSUS", "BEACON"]
 LIVES = 150
 INPUTS = 60
 

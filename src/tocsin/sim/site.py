@@ -267,6 +267,10 @@ class Site(Outbox):
             self.machine.change_group(now, group, members)
             self._end_step(now)
 
+    def synced(self) -> bool:
+        """Whether nothing waits for the disk."""
+        return not self._syncing and not self._unsynced
+
     def armed_timers(self) -> list[tuple[str, int]]:
         """The timers that are set, for the explorer."""
         return sorted(self._timers)

@@ -217,8 +217,10 @@ class World(Surroundings):
     # Questions
 
     def all_quiet(self) -> bool:
-        """Whether every site that is up has delivered what it is owed, and no machine has anything outstanding."""
+        """Whether every site that is up has delivered what it is owed, and neither machine nor disk is busy."""
         for site in self.sites:
-            if site.machine is not None and (self.owed[site.site] > 0 or site.pending or not site.machine.quiet()):
+            if site.machine is None:
+                continue
+            if self.owed[site.site] > 0 or site.pending or not site.machine.quiet() or not site.synced():
                 return False
         return True

@@ -19,9 +19,7 @@ class _SourcesOnly:
     """Finds this package's modules as sources, never as extension modules."""
 
     @staticmethod
-    def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if path is None or not name.startswith("tocsin."):
             return None
         for folder in path:

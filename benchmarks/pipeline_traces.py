@@ -25,7 +25,7 @@ GAP_US = 20  # between two messages of the global order
 
 def write_traces(folder: Path, deliveries: int, seed: int = 1) -> int:
     """Write a trace with about so many deliver rows into a folder; the number of all rows."""
-    members = [sites for sites in GROUPS.values()]
+    members = list(GROUPS.values())
     messages = round(deliveries / (sum(map(len, members)) / len(members)))
     rng = np.random.default_rng(seed)
     group = rng.integers(0, len(members), messages).astype(np.int8)

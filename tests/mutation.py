@@ -1,71 +1,102 @@
-"""Planted bugs: a text of a protocol's source is replaced, and the changed module runs in its place, interpreted.
+"""Planted bugs: a text of a protocol's source is replaced, and the changed protocol runs, interpreted.
 
 A mutant is worth something only if swarm or explorer catches it; the tests of each protocol show that.
 """
 
 import importlib
+import importlib.util
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
+import tocsin
 from tocsin.protocols.protocol import Protocol
+
+ROOT = Path(tocsin.__file__).parent
+FAMILY = "tocsin.protocols."
 
 
 def mutated(protocol: Protocol, module_name: str, old: str, new: str, *more: tuple[str, str, str]) -> Protocol:
     """The protocol with `old`, which must occur exactly once in the module's source, replaced by `new`.
 
-    The modules of the protocol that import the mutated one are executed anew too, so that they use it. `more`: further
-    (module, old, new) of the same folder, for bugs that another part of the protocol makes good; imported ones first.
+    All code of protocols is imported anew from its sources meanwhile: a mutant's modules must see one another, and an
+    interpreted class cannot derive from a compiled one. `more`: further (module, old, new), for bugs that another part
+    of the protocol makes good.
     """
     sources: dict[str, str] = {}
     for name, text, replacement in [(module_name, old, new), *more]:
-        source = sources[name] if name in sources else _source(importlib.import_module(name))
+        source = sources[name] if name in sources else _source(name)
         assert source.count(text) == 1, f"the text to replace occurs {source.count(text)} times in {name}"
         sources[name] = source.replace(text, replacement)
-    folder = module_name.rpartition(".")[0]
-    replaced: dict[str, ModuleType] = {}
-    kept = {name: module for name, module in sys.modules.items() if _is_code(name, folder)}
+    kept = {name: module for name, module in sys.modules.items() if _is_code(name)}
+    home, attribute = _home(protocol, kept)
+    finder: Any = _Mutating(sources)
+    sys.meta_path.insert(0, finder)
     try:
         for name in kept:
             del sys.modules[name]
-        for name, source in sources.items():
-            replaced[name] = _execute(name, kept[name], source)
-        for name in sorted(kept):
-            if name not in sys.modules:
-                replaced[name] = _execute(name, kept[name], _source(kept[name]))
-        make = _find(sys.modules, kept, protocol)
+        make = getattr(importlib.import_module(home), attribute)
     finally:
-        for name in [name for name in sys.modules if _is_code(name, folder)]:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if _is_code(name)]:
             del sys.modules[name]
-        sys.modules.update(kept)
+        for name, module in kept.items():
+            sys.modules[name] = module
+            parent, _, last = name.rpartition(".")
+            setattr(sys.modules[parent], last, module)
     return msgspec.structs.replace(protocol, make=make)
 
 
-def _is_code(name: str, folder: str) -> bool:
-    """The protocol's own modules; messages stay as they are, because machines of both kinds exchange them."""
-    return name.startswith(folder + ".") and not name.endswith(("messages", "_config"))
+class _Mutating:
+    """Finds and loads the code of protocols as sources, changed where a mutant says so."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        self._sources = sources
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not _is_code(name) or not _path(name).exists():
+            return None
+        loader: Any = self
+        return importlib.util.spec_from_loader(name, loader)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """The usual module will do."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        source = self._sources[name] if name in self._sources else _source(name)
+        exec(compile(source, f"<mutant of {name}>", "exec"), module.__dict__)
 
 
-def _source(module: ModuleType) -> str:
-    parent = importlib.import_module(module.__name__.rpartition(".")[0])
-    assert parent.__file__ is not None
-    return (Path(parent.__file__).parent / (module.__name__.rpartition(".")[2] + ".py")).read_text()
+def _is_code(name: str) -> bool:
+    """Modules of protocols; messages stay as they are, because machines of both kinds exchange them."""
+    deep_enough = name.startswith(FAMILY) and name.count(".") > 2
+    return deep_enough and not name.endswith(("messages", "_config")) and not (_folder(name) / "__init__.py").exists()
 
 
-def _execute(name: str, like: ModuleType, source: str) -> ModuleType:
-    module = ModuleType(name)
-    module.__dict__.update(__file__=like.__file__, __package__=name.rpartition(".")[0])
-    sys.modules[name] = module
-    exec(compile(source, f"<mutant of {name}>", "exec"), module.__dict__)
-    return module
+def _folder(name: str) -> Path:
+    return ROOT.joinpath(*name.split(".")[1:])
 
 
-def _find(now: dict[str, ModuleType], kept: dict[str, ModuleType], protocol: Protocol) -> object:
-    """The mutated counterpart of the protocol's factory."""
+def _path(name: str) -> Path:
+    return _folder(name).with_suffix(".py")
+
+
+def _source(name: str) -> str:
+    return _path(name).read_text()
+
+
+def _home(protocol: Protocol, kept: dict[str, ModuleType]) -> tuple[str, str]:
+    """The module and the name of the protocol's factory."""
     for name, module in kept.items():
         for attribute, value in vars(module).items():
             if value is protocol.make and getattr(value, "__module__", name) == name:
-                return getattr(now[name], attribute)
+                return name, attribute
     raise AssertionError(f"the factory of {protocol.name} is not in its folder")

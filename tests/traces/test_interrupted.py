@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ import pytest
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.traces import spool, writer
 from tocsin.traces.parquet import TraceWriter, read_rows
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_works() -> Iterator[None]:
+    """Whatever earlier tests of this process have done to the signal (Spark takes it for itself)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_ctrl_c_leaves_a_shorter_trace(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import msgspec
 
-
 SITE_FIELDS = frozenset({"origin", "site", "source", "sender", "target", "root", "owner", "parent", "coordinator"})
 
 

@@ -1,7 +1,7 @@
 """What the rest of Tocsin knows about a protocol: how to make one, what it promises, and under which assumptions.
 
-The swarm draws its scenarios inside `Assumptions` and checks `guarantees` in each; docs pages and `tocsin protocols` are
-written from the same values, so that what is promised is what is tested.
+The swarm draws its scenarios inside `Assumptions` and checks `guarantees` in each; docs pages and `tocsin protocols`
+are written from the same values, so that what is promised is what is tested.
 """
 
 from collections.abc import Callable

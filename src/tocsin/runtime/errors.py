@@ -3,19 +3,19 @@
 from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
 
 
-class NotPrimary(TocsinError):  # noqa: N818  (named for what happened)
+class NotPrimary(TocsinError):
     """This member is cut off from the majority: nothing can be ordered here until it is healed."""
 
 
-class TooLarge(InputError):  # noqa: N818  (named for what happened)
+class TooLarge(InputError):
     """A message above the limit; nothing of it was sent."""
 
 
-class Closed(TocsinError):  # noqa: N818  (named for what happened)
+class Closed(TocsinError):
     """The member has left or was closed; join again to go on."""
 
 
-class Unknown(TocsinError):  # noqa: N818  (named for what happened)
+class Unknown(TocsinError):
     """The member stopped before it learned what became of the message: it may be delivered, or never."""
 
 
@@ -31,9 +31,9 @@ class AlreadyRunning(EnvironmentMissing):
     """Another process uses this member's data folder."""
 
 
-class StorageFailed(TocsinError):  # noqa: N818  (named for what happened)
+class StorageFailed(TocsinError):
     """The disk refused: the member has stopped, and everything that it acknowledged is kept."""
 
 
-class ProtocolFailed(TocsinError):  # noqa: N818  (named for what happened)
+class ProtocolFailed(TocsinError):
     """A fault in the protocol's own code: the member has stopped before anything of that step became visible."""

@@ -93,10 +93,11 @@ def test_the_command_answers_like_check_and_says_nothing_else(traces: Path, tmp_
     (tmp_path / "here").mkdir()
     (tmp_path / "groups.toml").write_text('[groups]\ng = ["a", "b", "c"]\nh = ["b", "c", "d"]\nk = ["a", "d"]\n')
     words = [str(traces), "--groups", str(tmp_path / "groups.toml"), "--json", "--expect", "agreed"]
-    words += ["--witnesses", str(tmp_path / "witnesses"), "--spark", "spark.sql.shuffle.partitions=2"]
+    words += ["--witnesses", str(tmp_path / "witnesses")]
+    only_audit = ["--spark", "spark.sql.shuffle.partitions=2", "--report", str(tmp_path / "page.html")]
     answers = {}
     for verb in ("check", "audit"):
-        words_of_verb = words if verb == "audit" else words[:-2]
+        words_of_verb = [*words, *only_audit] if verb == "audit" else words
         answers[verb] = subprocess.run(
             [sys.executable, "-m", "tocsin.cli.main", verb, *words_of_verb],
             cwd=tmp_path / "here",
@@ -116,6 +117,8 @@ def test_the_command_answers_like_check_and_says_nothing_else(traces: Path, tmp_
     failed = {name for name, verdict in audit_answer["properties"].items() if verdict["verdict"] == "fail"}
     assert {path.stem for path in (tmp_path / "witnesses").iterdir()} == failed
     assert not list((tmp_path / "here").iterdir())
+    text = (tmp_path / "page.html").read_text()
+    assert all(f'<a id="{name}"></a>' in text for name in failed)
 
 
 @pytest.mark.long

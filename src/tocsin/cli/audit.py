@@ -20,8 +20,10 @@ from tocsin.pipeline.audit.audit import AuditResult, audit, outline
 from tocsin.pipeline.audit.columns import TraceMap, read_trace_map
 from tocsin.pipeline.audit.executor import Executor, LocalExecutor, SparkExecutor
 from tocsin.pipeline.audit.limits import SCRATCH, limits_from_settings
+from tocsin.pipeline.audit.page import write_page
 from tocsin.pipeline.audit.pieces import find_files
 from tocsin.pipeline.audit.sorting import sort_with_spark
+from tocsin.pipeline.audit.surveying import survey_result
 from tocsin.pipeline.session import SessionOptions, parse_settings, start_session, watched
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class _Call:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._paths: list[str] = arguments.paths
+        self._page: Path | None = arguments.report
         self._groups: dict[str, Any] = {}
         if arguments.groups is not None:
             self._groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
@@ -84,6 +87,7 @@ class _Call:
         self._limits = limits_from_settings(self._options.settings)
 
     def run(self) -> AuditResult:
+        """The audit, and the page about it if one was asked for."""
         outlines = None
         if self._options.is_local and len(find_files(self._paths)) <= OUTLINED_HERE_MAX:
             outlines = outline(self._paths, LocalExecutor(), self._trace_map)
@@ -96,7 +100,7 @@ class _Call:
                     if outlines is None:
                         outlines = outline(self._paths, executor, self._trace_map)
                     with self._scratch() as scratch:
-                        return audit(
+                        result = audit(
                             outlines,
                             executor,
                             groups=self._groups,
@@ -104,6 +108,10 @@ class _Call:
                             limits=self._limits,
                             sort=lambda files, rows, trace_map: _sort(session, files, rows, trace_map, scratch),
                         )
+                        if self._page is not None:
+                            surveyed = survey_result(executor, result, self._limits)
+                            write_page(self._page, self._paths, result.report, surveyed)
+                        return result
             finally:
                 session.stop()
 

@@ -53,6 +53,7 @@ class AuditResult:
     report: Report
     trace: Trace
     pieces: dict[str, list[Piece]]  # by run
+    columns: frozenset[str]  # which of ours all files have
     opened: dict[str, str] = field(default_factory=dict)  # run: why its fingerprints were not enough
 
 
@@ -132,7 +133,7 @@ class _Audit:
         rows = self._fetch(tally, pieces, trace)
         count = sum(each.rows for each in outlines)
         report = Report(count, len(pieces), len(sites), tally.verdicts(rows, lost))
-        return AuditResult(report, trace, pieces, self._opened)
+        return AuditResult(report, trace, pieces, columns, self._opened)
 
     def _lost(self, columns: frozenset[str], one_clock: bool) -> dict[str, str]:
         """By property: which column it cannot do without."""

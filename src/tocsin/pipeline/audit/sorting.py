@@ -1,7 +1,7 @@
 """Traces whose rows are stored in any order are first written anew, each log's rows together and in order.
 
-Spark does it by shuffling whole logs and sorting each partition by itself; there is no sort over everything. It needs a
-folder that all workers share: on one machine a temporary one will do.
+Spark does it by shuffling whole logs and sorting each partition by itself; there is no sort over everything. It
+needs a folder that all workers share: on one machine a temporary one will do.
 """
 
 from pathlib import Path

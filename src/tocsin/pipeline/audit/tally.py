@@ -1,4 +1,6 @@
-"""Verdicts over many runs, added up in any order: sums, the smallest witness, the first obstacle by name of the run."""
+"""Verdicts over many runs, added up in any order: sums, the smallest witness, the first obstacle by name of the
+run.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

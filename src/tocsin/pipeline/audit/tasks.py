@@ -241,6 +241,8 @@ def fetch_rows(job: RowsJob) -> list[Row]:
 def _encoded(
     pieces: list[Piece], trace: Trace, columns: tuple[str, ...]
 ) -> Iterator[tuple[list[Piece], list[LogPart]]]:
-    """The parts of logs in each row group, and the pieces that asked for it; parts of other runs may be among them."""
+    """The parts of logs in each row group, and the pieces that asked for it; parts of other runs may be among
+    them.
+    """
     for found, table in read_pieces(pieces, trace.trace_map, columns):
         yield found, encode(table, trace.views_are_lost)

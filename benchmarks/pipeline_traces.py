@@ -1,7 +1,8 @@
 """Makes large traces for the pipeline's benchmarks: one total order over overlapping groups, as Parquet, quickly.
 
-Ten sites, three groups, every message delivered by all members of its group in one global order; an origin numbers its
-messages over all groups, and broadcasts each a little before the first delivery. One file a site, as live members write.
+Ten sites, three groups, every message delivered by all members of its group in one global order; an origin numbers
+its messages over all groups, and broadcasts each a little before the first delivery. One file a site, as live members
+write.
 """
 
 from pathlib import Path

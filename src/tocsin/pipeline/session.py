@@ -213,7 +213,8 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
     }
     if options.is_local:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
-    with _environment(environment):
+    wants_log = "spark.log.level" in options.settings
+    with _environment(environment), contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log()):
         session: SparkSession = builder.getOrCreate()
     return session
 
@@ -268,6 +269,27 @@ def _quiet_log() -> Path:
         temporary.write_text(_QUIET_LOG)
         os.replace(temporary, path)
     return path
+
+
+def _jvm_log() -> Path:
+    """Where the JVM and Spark's Python daemons write: at the end they sometimes print tracebacks that mean nothing."""
+    return cache_folder("spark") / "stderr.log"
+
+
+@contextlib.contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Processes that are started meanwhile, and theirs, write their stderr to a file."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(log, 2)
+    os.close(log)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def _probe(master: str) -> None:

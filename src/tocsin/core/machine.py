@@ -132,8 +132,8 @@ class Setup:
     ) -> None:
         self.site = site
         self.sites = sites  # every site that may ever take part: 0..sites-1
-        self.members = members  # sorted; the founding members, who start together; others join later
-        self.groups = groups  # by GroupId: sorted members
+        self.members = members  # sorted, not to be changed; the founding members, who start together; others join later
+        self.groups = groups  # by GroupId: sorted members, lists that all machines share: not to be changed in place
         self.options = options  # of the protocol's own class
         self.rng = rng  # this machine's own
         self.log = log

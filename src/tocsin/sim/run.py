@@ -56,7 +56,7 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
         **messages,
         "control_per_broadcast": control / tally.broadcasts if tally.broadcasts else 0.0,
         "delay_us": _delays(tally),
-        "load": {name: tally.load[site] for site, name in enumerate(scenario.names)},
+        "load": {name: simulation.world.sites[site].handled for site, name in enumerate(scenario.names)},
         "verdicts": {name: verdict.verdict for name, verdict in report.properties.items()},
         "happened": {
             "drops": _sorted(tally.drops),

@@ -72,6 +72,7 @@ class Simulation:
         self._options = options
         self._rng = rng
         self._topology = topology
+        self._founders: list[SiteId] = []  # one list for all machines: there may be a hundred thousand
 
     # Building
 
@@ -94,12 +95,13 @@ class Simulation:
 
     def _start_site(self, now: Micros, site: SiteId) -> None:
         host = self.world.sites[site]
-        founders = [other for other in range(len(self.world.names)) if other not in self.absent]
+        if not self._founders:
+            self._founders = [other for other in range(len(self.world.names)) if other not in self.absent]
         setup = Setup(
             site,
             len(self.world.names),
-            founders,
-            [list(members) for members in self.world.groups],
+            self._founders,
+            list(self.world.groups),  # a changed group is another list: its members are never changed in place
             self._options,
             self._rng.fork(f"site/{site}/{host.life}"),
             host.disk,

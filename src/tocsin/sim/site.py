@@ -138,6 +138,7 @@ class Site(Outbox):
         self.machine: Machine | None = None  # None while down
         self.paused = False
         self.life = 0  # how often it has started; events of an earlier life are ignored
+        self.handled = 0  # messages sent and received
         self.view = -1  # number of the last installed view; -1 before any
         self.disk = Disk(groups)
         self.sync_us = 0  # how long the disk takes to sync
@@ -219,6 +220,7 @@ class Site(Outbox):
                 self._processing = True
                 self._kernel.schedule(now + self.receive_us, _Processed(self, self.life))
         else:
+            self.handled += 1
             self._world.on_receive(now, source, self.site, message, size)
             machine.on_message(now, source, message)
             if self._step is not None or self.pending:
@@ -230,6 +232,7 @@ class Site(Outbox):
             return
         item = self._input.pop(0)
         if item.message is not None:
+            self.handled += 1
             self._world.on_receive(now, item.source, self.site, item.message, item.size)
             self.machine.on_message(now, item.source, item.message)
             self._end_step(now)

@@ -35,11 +35,10 @@ class TraceSink(Interface):
 class Tally:
     """What happened, in numbers; the answer of `tocsin simulate` is made from it."""
 
-    def __init__(self, sites: int) -> None:
+    def __init__(self) -> None:
         self.sends: dict[str, int] = {}  # unicast messages by kind
         self.multicasts: dict[str, int] = {}  # multicasts by kind, where the network has them
         self.drops: dict[str, int] = {}  # copies that did not arrive, by reason
-        self.load: list[int] = [0] * sites  # by site: messages sent and received
         self.broadcasts = 0
         self.deliveries = 0
         self.rollbacks = 0
@@ -75,7 +74,7 @@ class World(Surroundings):
         self.trace_messages = True  # False: no rows for send, receive, drop
         self.on_own_delivery: OwnDeliveries | None = None
         self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
-        self.tally = Tally(len(names))
+        self.tally = Tally()
         self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered
 
     def add_sites(self, rng: Rng) -> None:
@@ -90,7 +89,7 @@ class World(Surroundings):
         tally = self.tally
         kind: str = message.kind
         tally.sends[kind] = tally.sends.get(kind, 0) + 1
-        tally.load[source] += 1
+        self.sites[source].handled += 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
@@ -108,7 +107,7 @@ class World(Surroundings):
         tally = self.tally
         kind: str = message.kind
         tally.multicasts[kind] = tally.multicasts.get(kind, 0) + 1
-        tally.load[source] += 1
+        self.sites[source].handled += 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
@@ -123,7 +122,6 @@ class World(Surroundings):
         return self.codec.decode(data), len(data)
 
     def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
-        self.tally.load[target] += 1
         if self.trace is not None and self.trace_messages:
             self._note_message(now, target, "receive", source, message, size)
 

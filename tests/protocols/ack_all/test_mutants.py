@@ -17,7 +17,7 @@ SMALL = Path(__file__).parents[3] / "examples" / "explore.toml"
 
 MUTANTS = {
     "delivers a repeated message again": (
-        "if not self._received[source].contains(data.seqno):",
+        "if not received.contains(data.seqno):",
         "if True:",
     ),
     "forgets to persist what it received": ("            self._persist(Received(source, data.seqno))\n", ""),

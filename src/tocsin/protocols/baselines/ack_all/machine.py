@@ -60,7 +60,7 @@ class AckAll(Machine):
         self._use_multicast: bool = options.multicast
         self._next_seqno = 0  # next to assign; every smaller number is persisted
         self._outstanding: dict[int, Outstanding] = {}  # by number, in increasing order
-        self._received: list[RangeSet] = [RangeSet() for _ in range(setup.sites)]  # by origin; persisted
+        self._received: dict[SiteId, RangeSet] = {}  # by origin that was heard of; persisted
         self._records = 0  # on disk since the last checkpoint
 
     def room(self) -> int:
@@ -79,8 +79,8 @@ class AckAll(Machine):
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
             self._next_seqno = record.next_seqno
-            for origin in range(len(record.received)):
-                self._received[origin] = rangeset_from_wire(record.received[origin], RANGES_MAX)
+            for origin, ranges in record.received:
+                self._received[origin] = rangeset_from_wire(ranges, RANGES_MAX)
         elif isinstance(record, Sent):
             self._next_seqno = record.seqno + 1
             waiting = self._others(record.group)
@@ -90,7 +90,7 @@ class AckAll(Machine):
         elif isinstance(record, Acknowledged):
             self._outstanding.pop(record.seqno, None)
         elif isinstance(record, Received):
-            self._received[record.origin].add(record.seqno)
+            self._received_from(record.origin).add(record.seqno)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._next_seqno
@@ -121,8 +121,9 @@ class AckAll(Machine):
     def _on_data(self, source: SiteId, data: Data) -> None:
         if data.origin != source or data.group >= len(self._groups):
             return  # not from a site of ours
-        if not self._received[source].contains(data.seqno):
-            self._received[source].add(data.seqno)
+        received = self._received_from(source)
+        if not received.contains(data.seqno):
+            received.add(data.seqno)
             self._persist(Received(source, data.seqno))
             self._deliver(data)
         self._outbox.send(source, Ack(data.seqno))
@@ -154,6 +155,13 @@ class AckAll(Machine):
     def _deliver(self, data: Data) -> None:
         self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
 
+    def _received_from(self, origin: SiteId) -> RangeSet:
+        known = self._received.get(origin)
+        if known is None:
+            known = RangeSet()
+            self._received[origin] = known
+        return known
+
     def _others(self, group: GroupId) -> list[SiteId]:
         return [site for site in self._groups[group] if site != self._site]
 
@@ -165,8 +173,8 @@ class AckAll(Machine):
         """Fold the records into a summary and what is outstanding, once they are many."""
         if self._records < RECORDS_MAX + 2 * len(self._outstanding):
             return False
-        received = tuple([ranges.to_wire(RANGES_MAX) for ranges in self._received])
-        records: list[Record] = [Summary(self._next_seqno, received)]
+        received = [(origin, self._received[origin].to_wire(RANGES_MAX)) for origin in sorted(self._received)]
+        records: list[Record] = [Summary(self._next_seqno, tuple(received))]
         for outstanding in self._outstanding.values():
             data = outstanding.data
             records.append(Sent(data.group, data.seqno, data.payload))

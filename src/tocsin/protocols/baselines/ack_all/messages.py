@@ -57,10 +57,10 @@ class Received(Record, frozen=True):
 
 
 class Summary(Record, frozen=True):
-    """A checkpoint: the next own number, and per origin what was delivered, as ranges."""
+    """A checkpoint: the next own number, and by origin what was delivered, as ranges."""
 
     next_seqno: Number
-    received: tuple[tuple[int, ...], ...]
+    received: tuple[tuple[Number, tuple[int, ...]], ...]
 
 
 class AckAllOptions(Options, frozen=True):

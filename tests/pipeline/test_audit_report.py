@@ -1,4 +1,4 @@
-"""The page of an audit: what it shows is what was found, it needs nothing else, and it is written whole or not at all."""
+"""The page of an audit: it shows what was found, needs nothing else, and is written whole or not at all."""
 
 import os
 import signal

@@ -113,7 +113,8 @@ class _Call:
                             write_page(self._page, self._paths, result.report, surveyed)
                         return result
             finally:
-                session.stop()
+                if not self._options.is_local:  # a local one ends with this process, a second sooner
+                    session.stop()
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[str | None]:

@@ -9,12 +9,12 @@ sums, and add up over parts.
 """
 
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from tocsin.pipeline.kernels.arrays import Codes, Hashes, Ints, group_bounds
+from tocsin.pipeline.kernels.arrays import Codes, Flags, Hashes, Ints, group_bounds
 from tocsin.pipeline.kernels.encode import BROADCAST, DELIVER, ROLLBACK, LogPart
 from tocsin.pipeline.kernels.facts import PartFacts, part_facts
 from tocsin.pipeline.kernels.hashing import hash_messages, hash_stream
@@ -88,12 +88,14 @@ def scan(part: LogPart) -> PartScan:
     numbers = {name: number for number, name in enumerate(names)}
     group_of = np.array([-1 if group is None else numbers[group] for group, _ in part.streams], np.int16)
     group = group_of[stream]
-    places = [np.flatnonzero(group == number) for number in range(len(names))]
+    flags = [group == number for number in range(len(names))]
+    places = [np.flatnonzero(flag) for flag in flags]
+    own_hashes = [delivered_hashes[own] if len(names) > 1 else delivered_hashes for own in places]
     chunks: dict[str, Chunks] = {}
     bounds: dict[str, Ints] = {}
     for number, name in enumerate(names):
         if len(places[number]):
-            chunks[name], bounds[name] = _chunks(delivered_hashes[places[number]])
+            chunks[name], bounds[name] = _chunks(own_hashes[number])
     return PartScan(
         facts=part_facts(part),
         has_rollbacks=bool((part.event == ROLLBACK).any()),
@@ -101,10 +103,10 @@ def scan(part: LogPart) -> PartScan:
         broadcast=_streams(part, part.stream[broadcasts], part.seqno[broadcasts]),
         sent=_sent(names, group_of[part.stream[broadcasts]], hashes[broadcasts]),
         chunks=chunks,
-        interleaved=_interleavings(names, places, delivered_hashes, bounds),
-        last={name: int(delivered_hashes[own[-1]]) for name, own in zip(names, places, strict=True) if len(own)},
+        interleaved=_interleavings(names, flags, places, own_hashes, bounds),
+        last={name: int(own[-1]) for name, own in zip(names, own_hashes, strict=True) if len(own)},
         intervals=_intervals(part, deliveries, names, places, delivered_hashes),
-        own=_own(part, hashes, group_of, names, deliveries, broadcasts),
+        own=_own(part, hashes, group_of, names, deliveries[_is_own(part)[stream]], broadcasts),
     )
 
 
@@ -163,23 +165,28 @@ def _sums(values: Hashes, starts: Ints) -> Hashes:
 
 
 def _interleavings(
-    names: list[str], places: list[Ints], hashes: Hashes, bounds: dict[str, Ints]
+    names: list[str], flags: list[Flags], places: list[Ints], hashes: list[Hashes], bounds: dict[str, Ints]
 ) -> dict[tuple[str, str], Interleaving]:
+    """By two groups: `flags`, `places` and `hashes` are those of each group's deliveries."""
     found: dict[tuple[str, str], Interleaving] = {}
-    for one, other in combinations(range(len(names)), 2):
-        if len(places[one]) == 0 or len(places[other]) == 0:
+    for other in range(1, len(names)):
+        if len(places[other]) == 0:
             continue
-        own = hashes[places[one]]
-        behind = np.searchsorted(places[other], places[one])  # messages of the other group before it
-        last = hashes[places[other]][np.maximum(behind, 1) - 1]
-        head = int(np.searchsorted(behind, 1))
-        last[:head] = 0
-        starts = bounds[names[one]]
-        heads = np.zeros(len(starts), np.uint64)
-        if head:
-            inside = starts[: int(np.searchsorted(starts, head))]
-            heads[: len(inside)] = _sums(own[:head], inside)
-        found[names[one], names[other]] = Interleaving(_sums(own * last, starts), heads)
+        so_far = np.cumsum(flags[other], dtype=np.int32)  # by delivery: messages of the other group up to it
+        last = np.concatenate((np.zeros(1, np.uint64), hashes[other]))  # none yet: adds nothing
+        for one in range(other):
+            if len(places[one]) == 0:
+                continue
+            behind = so_far[places[one]]
+            starts = bounds[names[one]]
+            heads = np.zeros(len(starts), np.uint64)
+            head = int(np.searchsorted(behind, 1))
+            if head:
+                inside = starts[: int(np.searchsorted(starts, head))]
+                heads[: len(inside)] = _sums(hashes[one][:head], inside)
+            sums = last[behind]
+            sums *= hashes[one]
+            found[names[one], names[other]] = Interleaving(_sums(sums, starts), heads)
     return found
 
 
@@ -209,11 +216,13 @@ def _sent(names: list[str], groups: Codes, hashes: Hashes) -> dict[str, tuple[in
     return found
 
 
-def _own(
-    part: LogPart, hashes: Hashes, group_of: Codes, names: list[str], deliveries: Ints, broadcasts: Ints
-) -> OwnScan:
-    is_own = np.array([origin == part.site for _, origin in part.streams], np.bool_)
-    own = deliveries[is_own[part.stream[deliveries]]] if is_own.any() else deliveries[:0]
+def _is_own(part: LogPart) -> Flags:
+    """By stream: whether this site is its origin."""
+    return np.array([origin == part.site for _, origin in part.streams], np.bool_)
+
+
+def _own(part: LogPart, hashes: Hashes, group_of: Codes, names: list[str], own: Ints, broadcasts: Ints) -> OwnScan:
+    """`own`: deliveries of the site's own messages."""
     leads: dict[str, tuple[int, int]] = {}
     sent_groups, own_groups = group_of[part.stream[broadcasts]], group_of[part.stream[own]]
     for number in sorted({*np.unique(sent_groups).tolist(), *np.unique(own_groups).tolist()}):

@@ -19,7 +19,7 @@ NOT_COMPILED = {
     "codec.py",
     "config.py",
     "errors.py",
-    "fingerprint.py",
+    "exploration.py",
     "message.py",
     "messages.py",
     "protocol.py",
@@ -29,9 +29,6 @@ NOT_COMPILED = {
     "swarm.py",
     "swarm_draw.py",
     "transcript.py",
-    "exploration.py",
-    "explore.py",
-    "local_states.py",
 }
 
 

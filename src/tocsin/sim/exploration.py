@@ -18,7 +18,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     prompt_detector: bool = False  # the perfect detector tells everybody in the very instant
     early: int = 0  # timers that fire before their time
     repeats: int = 0  # messages that arrive twice
-    states_max: int = 5_000_000  # about 3 GB
+    states_max: int = 5_000_000  # about 1 GB
     seed: int = 0
 
 
@@ -32,9 +32,6 @@ class Step(msgspec.Struct, frozen=True):
     text: str = ""
     flight: int = 0  # 0 a message, 1 and 2 word of the detector
 
-    def but(self, what: str) -> "Step":
-        return Step(what, self.source, self.target, self.message, self.text, self.flight)
-
 
 class Violation(msgspec.Struct, frozen=True):
     why: str
@@ -46,9 +43,8 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     local_states: int  # different states of single sites
     transitions: int
     ends: int  # states in which nothing more can happen
-    executions: (
-        int | None
-    )  # different orders of events from start to end; None if not finished, or there is no end to them
+    # different orders of events from start to end; None if not finished, not counted, or there is no end to them
+    executions: int | None
     finished: bool
     violation: Violation | None
 

@@ -37,6 +37,8 @@ def canonical(value: Any) -> Any:
         return (type(value).__name__, fields)
     if isinstance(value, _GIVEN_AT_BIRTH):
         return None
+    if hasattr(value, "tobytes"):  # arrays of numbers
+        return ("array", value.tobytes())
     return (type(value).__name__, tuple([(name, canonical(item)) for name, item in _attributes(value)]))
 
 

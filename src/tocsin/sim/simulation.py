@@ -209,7 +209,12 @@ class Simulation:
             host.resume(now)
 
     def change_group(self, now: Micros, asked: SiteId, group: GroupId, members: list[SiteId]) -> None:
-        """Ask a site for new members of a group; broadcasts from now on are owed to the new members."""
+        """Ask a site, or the first that is up, for new members; broadcasts from now on are owed to the new members."""
+        if self.world.sites[asked].machine is None:
+            up = [host.site for host in self.world.sites if host.machine is not None]
+            if not up:
+                return
+            asked = up[0]
         while len(self.world.groups) <= group:
             self.world.groups.append([])
         self.world.groups[group] = sorted(members)

@@ -24,6 +24,7 @@ _VIEW: Final = 5
 _PERSIST: Final = 6
 _CHECKPOINT: Final = 7
 _BROADCAST: Final = 8
+_GROUP: Final = 9
 
 PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer holds here; more is lost
 
@@ -71,6 +72,9 @@ class Surroundings(ABC):
 
     @abstractmethod
     def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None: ...
+
+    @abstractmethod
+    def on_group(self, now: Micros, site: SiteId, group: GroupId, view: int, members: list[SiteId]) -> None: ...
 
 
 class _Held:
@@ -350,6 +354,8 @@ class Site(Outbox):
             self._missed_now(now, held.first, held.second, held.third, held.fourth)
         elif held.what == _VIEW:
             self._view_now(now, held.first, held.sites, held.second == 1)
+        elif held.what == _GROUP:
+            self._world.on_group(now, self.site, held.first, held.second, held.sites)
         elif held.what == _PERSIST:
             self.disk.records.extend(held.records)
         elif held.what == _CHECKPOINT:
@@ -423,6 +429,12 @@ class Site(Outbox):
             self._hold(_VIEW, view, 1 if primary else 0, 0).sites = list(members)
         else:
             self._view_now(self._kernel.now, view, list(members), primary)
+
+    def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
+        if self._holding_durable():
+            self._hold(_GROUP, group, view, 0).sites = list(members)
+        else:
+            self._world.on_group(self._kernel.now, self.site, group, view, members)
 
     def persist(self, record: Record) -> None:
         if self._holding_durable():

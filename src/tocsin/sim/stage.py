@@ -70,7 +70,7 @@ class Request:
         self.number = 0  # timer key; group; view number
         self.at: Micros = 0  # timer deadline
         self.origin: SiteId = 0
-        self.seqno = 0  # missed: the first
+        self.seqno = 0  # missed: the first; group: the view
         self.count = 0  # missed
         self.payload = b""
         self.primary = False
@@ -218,6 +218,12 @@ class StageSite(Outbox):
         request.number = view
         request.sites = list(members)
         request.primary = primary
+
+    def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
+        request = self._request("group")
+        request.number = group
+        request.seqno = view
+        request.sites = list(members)
 
     def persist(self, record: Record) -> None:
         self.disk.records.append(record)

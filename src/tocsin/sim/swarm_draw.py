@@ -6,12 +6,14 @@ healed, and a liveness phase of the protocol's own bound, in which everything ow
 
 from typing import Any
 
+from tocsin.core.generators_config import generate, generated_from_document
 from tocsin.core.rng import Rng
 from tocsin.protocols.protocol import Protocol
 
 SAFETY_US_MAX = 8_000_000
 FAULTS_MAX = 6
 MESSAGES_MAX = 60
+FEW_GROUPS = 4
 EARLY_US = 20_000  # before any protocol suspects anybody: every founding member still belongs to the group
 
 Document = dict[str, Any]
@@ -31,6 +33,7 @@ class _Draw:
         self.names: list[str] = []
         self.down_for_good: set[str] = set()  # crashed and never back
         self.faults: list[Document] = []
+        self.group_names: list[str] = ["all"]
 
     def scenario(self) -> Document:
         rng = self.rng
@@ -46,6 +49,7 @@ class _Draw:
             document["sites"] = count
         if self.assume.several_groups and count >= 2 and rng.chance(0.5):
             document["groups"] = self._groups()
+            self.group_names = list(document["groups"])
         document["duration_us"] = self.heal_us + self.protocol.liveness_us
         document["options"] = {
             name: values[rng.below(len(values))] for name, values in sorted(self.protocol.variations.items())
@@ -75,11 +79,24 @@ class _Draw:
                 "trunks": min(switches * (switches - 1) // 2, switches - 1 + rng.below(3)),  # no twin trunks
             }
         loss = round(rng.random() * self.assume.loss_max, 4)
-        return {"shape": "random_tree", "nodes": count, "loss": loss, "crash": round(rng.random() * 0.05, 4)}
+        tree = {"shape": "random_tree", "nodes": count, "loss": loss, "crash": round(rng.random() * 0.05, 4)}
+        return self._with_cycles(rng.fork("shape"), tree, count) if self.assume.links_change else tree
+
+    def _with_cycles(self, rng: Rng, tree: Document, count: int) -> Document:
+        """Where links come and go, mostly a network in which there is another way round."""
+        way = rng.below(4)
+        if way == 0:
+            return tree
+        if way == 1 and count > 2:
+            return {**tree, "shape": "ring"}
+        return {**tree, "shape": "random_connected", "links": rng.between(count - 1, count * (count - 1) // 2)}
 
     def _groups(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
-        for number in range(self.rng.between(1, 4)):
+        most = self.assume.groups_max
+        if most > FEW_GROUPS and self.rng.chance(0.6):
+            most = FEW_GROUPS
+        for number in range(self.rng.between(1, most)):
             size = self.rng.between(1, len(self.names))
             groups[f"g{number}"] = [self.names[site] for site in self.rng.sample(len(self.names), size)]
         return groups
@@ -152,6 +169,8 @@ class _Draw:
         if ways:
             for _ in range(self.rng.below(FAULTS_MAX + 1)):
                 ways[self.rng.below(len(ways))]()
+        if self.assume.links_change and "topology" in document:
+            self._fail_links(self.rng.fork("links"), document["topology"])
         if self.assume.minority_stays_down:
             self._lose_minority(self.rng.fork("minority"), document)
         self._heal()
@@ -219,6 +238,16 @@ class _Draw:
         self.faults.append({"at_us": begin, "pause": chosen})
         self.faults.append({"at_us": end, "resume": chosen})
 
+    def _fail_links(self, rng: Rng, topology: Document) -> None:
+        """Links fail for a while, or are there only after a while; all are repaired when everything heals."""
+        labels = generate(generated_from_document(topology, "swarm"), Rng(0)).link_labels()
+        for _ in range(rng.below(FAULTS_MAX + 1)):
+            chosen = [labels[link] for link in rng.sample(len(labels), rng.between(1, min(3, len(labels))))]
+            begin = rng.between(0, self.heal_us - 1) if rng.chance(0.7) else 0
+            self.faults.append({"at_us": begin, "fail": chosen})
+            self.faults.append({"at_us": rng.between(begin, self.heal_us - 1), "repair": chosen})
+        self.faults.append({"at_us": self.heal_us, "repair": labels})
+
     def _leave(self) -> None:
         begin, _ = self._when()
         left = [name for fault in self.faults for name in fault.get("leave", [])]
@@ -234,7 +263,8 @@ class _Draw:
         begin, _ = self._when()
         size = self.rng.between(1, len(self.names))
         members = [self.names[site] for site in self.rng.sample(len(self.names), size)]
-        self.faults.append({"at_us": begin, "change": {f"g{self.rng.below(4)}": members}})
+        groups = [*self.group_names, "new"]
+        self.faults.append({"at_us": begin, "change": {groups[self.rng.below(len(groups))]: members}})
 
     def _heal(self) -> None:
         """Everything works from here on; who is down for good stays down."""

@@ -170,7 +170,8 @@ class Transcript:
         """A request as one line."""
         names = self.names
         sites = " ".join(names[other] for other in request.sites)
-        group = f"{self.group_names[request.number]} " if len(self.group_names) > 1 else ""
+        named = len(self.group_names) > 1 and request.number < len(self.group_names)
+        group = f"{self.group_names[request.number]} " if named else ""
         match request.what:
             case "send":
                 return f"send {_brief(request, names)} to {sites}"
@@ -190,6 +191,8 @@ class Transcript:
                 return f"missed {group}{what}:{request.seqno} and on, {request.count} in all"
             case "view":
                 return f"view {request.number}: {sites}" + ("" if request.primary else " (not primary)")
+            case "group":
+                return f"view {request.seqno} of {self.group_names[request.number]}: {sites}"
             case "persist":
                 return f"persist {_brief(request, names)}"
             case _:

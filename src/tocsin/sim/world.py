@@ -202,6 +202,14 @@ class World(Surroundings):
             names = [self.names[member] for member in members]
             self.trace.append(site, now, "view", None, None, None, None, None, None, None, view, names)
 
+    def on_group(self, now: Micros, site: SiteId, group: GroupId, view: int, members: list[SiteId]) -> None:
+        """One group's members have changed; a view of that group alone."""
+        self.tally.views += 1
+        if self.trace is not None:
+            names = [self.names[member] for member in members]
+            name = self.group_names[group]
+            self.trace.append(site, now, "view", name, None, None, None, None, None, None, view, names)
+
     def on_crash(self, now: Micros, site: SiteId) -> None:
         self.tally.crashes += 1
         if self.trace is not None:

@@ -2,10 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 
+from tocsin.cli import protocols
 from tocsin.cli.main import main
-from tocsin.cli.protocols import cost
+from tocsin.cli.protocols import cost, describe
+from tocsin.protocols.protocol import Assumptions
 from tocsin.protocols.registry import REGISTRY
 
 
@@ -14,6 +17,7 @@ def test_json_lists_every_protocol_with_its_options_described(capsys: pytest.Cap
     found = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["protocols"]}
     assert set(found) == set(REGISTRY)
     for entry in found.values():
+        assert entry["guarantee"]
         assert entry["paper"] and entry["tolerates"] and entry["guarantees"]
         for option in entry["options"]:
             assert option["description"], f"{entry['name']}.{option['name']} says nothing of itself"
@@ -36,3 +40,39 @@ def test_costs_are_measured() -> None:
     assert measured is not None
     assert measured["messages_per_broadcast"] == 6.0  # N + 1
     assert 3_000 <= measured["delay_us"] < 3_300  # three one-way trips; more where two broadcasts meet
+
+
+def test_the_table_has_a_row_for_every_protocol_and_a_column_for_every_question(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {name: REGISTRY[name] for name in ("ack_all", "two_phase")}
+    monkeypatch.setattr(protocols, "REGISTRY", chosen)
+    assert main(["protocols"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for heading in ("name", "guarantee", "lan 5", "lan 20", "mesh 5", "mesh 20", "delay ms", "paper", "tolerates"):
+        assert heading in lines[0]
+    assert lines[0].split()[-1] == "assumes"
+    row = next(line for line in lines if line.startswith("two_phase"))
+    assert row.split()[1] == "safe" and {"6", "21", "12", "57"} <= set(row.split())  # N + 1, 3(N - 1)
+    assert any(line.startswith("ack_all") for line in lines)
+
+
+def test_a_protocol_that_runs_on_other_networks_only_is_listed_without_costs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lossy = Assumptions(networks=("lossy",), crashes="none", partitions=False)
+    other = msgspec.structs.replace(REGISTRY["push_gossip"], name="other", assumptions=lossy)
+    monkeypatch.setattr(protocols, "REGISTRY", {"other": other})
+    assert describe(other, True)["costs"] == []
+    assert main(["protocols"]) == 0
+    said = capsys.readouterr().out
+    assert "no crashes" in said and "no partitions" in said
+
+
+def test_on_a_narrow_console_words_follow_the_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocols, "WIDE", protocols.WIDE_AS_A_FILE + 1)
+    assert main(["protocols", "--no-costs"]) == 0
+    said = capsys.readouterr().out
+    assert "totem_ring tolerates loss up to 0.3" in said and "assumes one group of all sites" in said

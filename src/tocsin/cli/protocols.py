@@ -24,6 +24,15 @@ SIZES = (5, 20)
 MODELS = ("lan", "mesh")
 DELAY_US = 1_000  # one way, so that delays read as multiples of it
 SEED = 1
+LEVELS = (  # Chang, Hwang, section 5; view synchrony is for those that have views
+    ("basic", {"integrity", "validity", "agreement"}),
+    ("fifo", {"fifo", "single_source"}),
+    ("causal", {"causal"}),
+    ("agreed", {"multiple_source", "multiple_group", "acyclic"}),
+    ("safe", {"uniform_agreement", "safe"}),
+)
+WIDE = 130  # columns of a console from which on everything fits in one table
+WIDE_AS_A_FILE = 180
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,8 +69,10 @@ def describe(protocol: Protocol, with_costs: bool) -> dict[str, Any]:
         "paper": protocol.paper,
         "guarantees": list(protocol.guarantees),
         "level": level(protocol),
+        "guarantee": guarantee(protocol),
         "assumptions": msgspec.to_builtins(protocol.assumptions),
         "tolerates": tolerates(protocol),
+        "assumes": assumes(protocol),
         "liveness_us": protocol.liveness_us,
         "options": options(protocol),
     }
@@ -74,18 +85,30 @@ def level(protocol: Protocol) -> str:
     """The highest of basic, fifo, causal, agreed, safe whose properties are all promised; or none."""
     promised = set(protocol.guarantees)
     reached = "none"
-    needs = (
-        ("basic", {"integrity", "validity", "agreement"}),
-        ("fifo", {"fifo", "single_source"}),
-        ("causal", {"causal"}),
-        ("agreed", {"multiple_source", "multiple_group", "acyclic"}),
-        ("safe", {"uniform_agreement", "safe"}),
-    )
-    for name, properties in needs:
+    for name, properties in LEVELS:
         if not properties <= promised:
             break
         reached = name
     return reached
+
+
+def guarantee(protocol: Protocol) -> str:
+    """The level, and what is promised beyond it."""
+    reached = level(protocol)
+    names = [name for name, _ in LEVELS]
+    within = names.index(reached) + 1 if reached in names else 0
+    more: list[str] = []
+    for properties, words in (
+        ({"integrity", "validity"}, "integrity, validity"),
+        ({"multiple_source", "multiple_group", "acyclic"}, "total order"),
+        ({"uniform_agreement"}, "uniform agreement"),
+        ({"safe"}, "safe"),
+        ({"view_synchrony"}, "views"),
+    ):
+        covered = any(properties & level_properties for _, level_properties in LEVELS[:within])
+        if not covered and properties <= set(protocol.guarantees):
+            more.append(words)
+    return ", ".join(([] if reached == "none" else [reached]) + more)
 
 
 def tolerates(protocol: Protocol) -> list[str]:
@@ -108,6 +131,27 @@ def tolerates(protocol: Protocol) -> list[str]:
         if holds:
             found.append(words)
     return found
+
+
+def assumes(protocol: Protocol) -> list[str]:
+    """What must be so for the promises to hold, in words."""
+    assume = protocol.assumptions
+    found: list[str] = []
+    for is_assumed, words in (
+        (assume.detector, "a perfect failure detector"),
+        (assume.crashes == "minority", "less than half of the sites down at once"),
+        (assume.crashes == "none", "no crashes"),
+        (assume.crashes != "none" and assume.crashes_recover, "crashed sites come back"),
+        (assume.loss_max == 0, "no loss"),
+        (not assume.duplication, "no duplicates"),
+        (not assume.reordering, "no reordering"),
+        (not assume.partitions, "no partitions"),
+        (not assume.lossy_disk, "disks that lose nothing"),
+        (not assume.several_groups, "one group of all sites"),
+    ):
+        if is_assumed:
+            found.append(words)
+    return [*found, assume.note] if assume.note else found
 
 
 def options(protocol: Protocol) -> list[dict[str, Any]]:
@@ -147,14 +191,15 @@ def costs(protocol: Protocol) -> list[dict[str, Any]]:
 
 def cost(protocol: Protocol, model: str, sites: int) -> dict[str, Any] | None:
     """One measurement; None where the protocol does not run on this network."""
-    if model not in protocol.assumptions.networks:
+    assume = protocol.assumptions
+    if model not in assume.networks or not assume.sites_min <= sites:
         return None
     document = {
         "protocol": protocol.name,
         "sites": sites,
         "duration_us": 3_000_000,
         "workload": {"messages": 10 * sites, "rate_per_site": 10.0},
-        "network": {"model": model, "delay_us": DELAY_US},
+        "network": {"model": model, "delay_us": DELAY_US, "detect_us": DELAY_US if assume.detector else None},
     }
     scenario = Scenario(decode_config(document, ScenarioConfig, "costs"), "costs", Path(), protocol)
     simulation = without_trace(scenario, SEED)
@@ -173,36 +218,51 @@ def cost(protocol: Protocol, model: str, sites: int) -> dict[str, Any] | None:
 
 
 def _print_all(described: list[dict[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("level", no_wrap=True)
+    """One table; on a narrow console what is said in words follows the figures."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE_AS_A_FILE)
+    wide = console.width >= WIDE
     with_costs = "costs" in described[0]
+    table = Table(box=None, pad_edge=False, show_lines=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("guarantee", overflow="fold", max_width=24)
     places = [(model, size) for model in MODELS for size in SIZES] if with_costs else []
     for model, size in places:
         table.add_column(f"{model} {size}", justify="right", no_wrap=True)
     if with_costs:
-        table.add_column("delay", justify="right", no_wrap=True)
-    table.add_column("paper", overflow="fold")
+        table.add_column("delay ms", justify="right", no_wrap=True)
+    for heading in ("paper", "tolerates", "assumes") if wide else ("paper",):
+        table.add_column(heading, overflow="fold")
     for entry in described:
-        found = {(each["network"], each["sites"]): each for each in entry.get("costs", [])}
-        cells = [f"[bold]{entry['name']}[/]", entry["level"]]
-        cells += [f"{found[place]['messages_per_broadcast']:g}" if place in found else "-" for place in places]
-        if with_costs:
-            cells.append(f"{found[MODELS[1], SIZES[0]]['delay_us'] / 1000:.1f} ms" if found else "-")
-        table.add_row(*cells, escape(entry["paper"]))
-    console = Console(highlight=False)
+        table.add_row(*_cells(entry, places, with_costs, wide))
     console.print(table)
     if with_costs:
         console.print(
             "\nMessages per broadcast, measured: every site broadcasts 10 times a second, 1 ms one way, no loss; "
-            "a multicast of a lan is one message. Delay: broadcast to last delivery, mesh 5.",
+            f"a multicast of a lan is one message. Delay: broadcast to last delivery, mesh {SIZES[0]} / {SIZES[1]}.",
             style="dim",
         )
-    console.print()
-    for entry in described:
-        console.print(f"[bold]{entry['name']}[/] tolerates {', '.join(entry['tolerates'])}", soft_wrap=True)
-        if entry["assumptions"]["note"]:
-            console.print(f"  {escape(entry['assumptions']['note'])}", soft_wrap=True, style="dim")
+    if not wide:
+        console.print()
+        for entry in described:
+            console.print(f"[bold]{entry['name']}[/] tolerates {', '.join(entry['tolerates'])}", soft_wrap=True)
+            if entry["assumes"]:
+                console.print(f"  assumes {escape('; '.join(entry['assumes']))}", soft_wrap=True, style="dim")
+
+
+def _cells(entry: dict[str, Any], places: list[tuple[str, int]], with_costs: bool, wide: bool) -> list[str]:
+    """A protocol's row."""
+    found = {(each["network"], each["sites"]): each for each in entry.get("costs", [])}
+    cells = [f"[bold]{entry['name']}[/]", entry["guarantee"]]
+    cells += [f"{found[place]['messages_per_broadcast']:g}" if place in found else "-" for place in places]
+    if with_costs:
+        delays = [found[MODELS[1], size] for size in SIZES if (MODELS[1], size) in found]
+        cells.append(" / ".join(f"{each['delay_us'] / 1000:.1f}" for each in delays) or "-")
+    cells.append(escape(entry["paper"]))
+    if wide:
+        cells += [", ".join(entry["tolerates"]), escape("; ".join(entry["assumes"]))]
+    return cells
 
 
 def _print_one(entry: dict[str, Any]) -> None:
@@ -212,8 +272,7 @@ def _print_one(entry: dict[str, Any]) -> None:
     console.print(f"level       {entry['level']}")
     console.print(f"guarantees  {', '.join(entry['guarantees'])}")
     console.print(f"tolerates   {', '.join(entry['tolerates'])}")
-    if entry["assumptions"]["note"]:
-        console.print(f"note        {escape(entry['assumptions']['note'])}")
+    console.print(f"assumes     {escape('; '.join(entry['assumes']) or 'nothing more')}")
     for each in entry.get("costs", []):
         console.print(
             f"cost        {each['network']}, {each['sites']} sites: {each['messages_per_broadcast']:g} messages "

@@ -1,11 +1,13 @@
-"""Planted bugs in `lamport`: the explorer or a bounded swarm finds each."""
+"""Planted bugs in `lamport`: random walks, the explorer or a bounded swarm find each."""
 
 import pytest
 
 from tests.mutation import mutated
 from tests.protocols.small import is_caught, small
+from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.baselines.lamport import PROTOCOL
 from tocsin.sim.exploration import Limits
+from tocsin.sim.explore import explore
 
 FOLDER = "tocsin.protocols.baselines.lamport."
 
@@ -41,6 +43,16 @@ MUTANTS = {
         "            self._outbox.multicast(silent, self._null(True))\n",
         "            pass\n",
     ),
+    "breaks its promise after a crash": (
+        "machine",
+        "        self._clock = max(self._clock, self._reserved)\n",
+        "",
+    ),
+    "promises more than it has reserved": (
+        "machine",
+        "            self._persist(Reserved(self._reserved))\n",
+        "            pass\n",
+    ),
     "accepts in any order": (
         "channels",
         "self.early.pop(self.received, None)",
@@ -57,4 +69,13 @@ def test_planted_bug_is_caught(name: str) -> None:
         (small(mutant, 3, 1, 100_000), Limits(losses=1)),
         (small(mutant, 2, 2, 100_000), Limits(crashes=1)),
     ]
-    assert is_caught(mutant, scenarios, range(60))
+    assert first_wrong_walk(mutant, 3, 4, range(400)) is not None or is_caught(mutant, scenarios, range(60))
+
+
+def test_a_broken_promise_is_found_by_the_explorer() -> None:
+    """a promises, because b asks before its message has come; a crashes, comes back, and stamps as low as b did."""
+    old = "        self._clock = max(self._clock, self._reserved)\n"
+    mutant = mutated(PROTOCOL, FOLDER + "machine", old, "")
+    limits = Limits(crashes=1, early=1)
+    found = explore(small(mutant, 2, 2, 100_000), limits).violation
+    assert found is not None and any(step.what == "crash" for step in found.steps)

@@ -39,5 +39,5 @@ PROTOCOL = Protocol(
         crashes_recover=True,
         note="while a site is down or silent nobody delivers; every crashed site must come back",
     ),
-    liveness_us=5_000_000,
+    liveness_us=2_000_000,
 )

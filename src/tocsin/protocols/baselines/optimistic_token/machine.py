@@ -35,7 +35,6 @@ from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
     Appended,
-    Have,
     Item,
     Sent,
     SequencerOptions,
@@ -146,6 +145,7 @@ class OptimisticToken(Sequencer):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Token):
+            self._trust(source)
             if self._known_term(now, source, message.term):
                 self._on_token(now, source, message)
             self._maybe_take_token(now)
@@ -156,7 +156,7 @@ class OptimisticToken(Sequencer):
         self._guess_again()
 
     def _on_token(self, now: Micros, source: SiteId, token: Token) -> None:
-        if not self._note_token(source, token.token, token.hop, token.have):
+        if not self._note_token(source, token.token, token.hop, token.have, token.absent):
             return
         for place in range(len(token.references)):
             reference = token.references[place]
@@ -193,12 +193,12 @@ class OptimisticToken(Sequencer):
         self._maybe_commit(now)
         self._order_waiting(now)
         if HOLD not in self._timers and self._hop > 0:
-            self._outbox.send((self._site - 1) % self._sites, Have(self._term, self._matched, self._hop))
+            self._tell_taken()
         return True
 
     def _order_waiting(self, now: Micros) -> None:
         """The owner waits a little for more, when there is something to acknowledge or to spread."""
-        if self._token and (self._guesses or min(self._have) < self._order.end()):
+        if self._token and (self._guesses or self._everywhere() < self._order.end()):
             self._set(HOLD, now + self._hold_us)
 
     def _acknowledge_batch(self, now: Micros) -> None:
@@ -229,16 +229,17 @@ class OptimisticToken(Sequencer):
                     self._orderer,
                     self._hop,
                     tuple(self._have),
+                    tuple(self._absent),
                 ),
             )
-        elif min(self._have) < self._order.end():
+        elif self._everywhere() < self._order.end():
             self._pass_token()
 
     # Rolling back
 
     def _append(self, item: Item) -> None:
         """An item has its place. If it was the first guess, the guess was right; else all guesses are taken back."""
-        self._submissions.waiting.pop((item.origin, item.seqno), None)
+        self._submissions.drop(item)
         if item.group == NO_GROUP:
             right = True  # nobody's message is delivered to nobody
         else:

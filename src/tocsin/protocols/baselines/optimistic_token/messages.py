@@ -28,6 +28,7 @@ class Token(Message, frozen=True):
     token: Number  # the next owner
     hop: Number
     have: Counts  # by site: what it had when it last owned the token
+    absent: Counts  # sites that are not on this term's token list
 
     def brief(self, names: list[str]) -> str:
         batch = " ".join(f"{names[each.origin]}:{each.seqno}" for each in self.references)

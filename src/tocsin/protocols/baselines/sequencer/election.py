@@ -18,6 +18,17 @@ class Electing(OrderKeeper):
     def _order_waiting(self, now: Micros) -> None:
         """Give places to what waits."""
 
+    def _suspect(self, site: SiteId) -> None:
+        """It does not answer."""
+        if site != self._site and site not in self._suspects:
+            self._suspects.append(site)
+            self._suspects.sort()
+
+    def _trust(self, site: SiteId) -> None:
+        """It was heard."""
+        if site in self._suspects:
+            self._suspects.remove(site)
+
     def _enter_term(self, term: int, voted: SiteId) -> None:
         self._term = term
         self._voted = voted
@@ -31,6 +42,7 @@ class Electing(OrderKeeper):
         self._token = False
         self._candidate = False
         self._votes = []
+        self._absent = []
         self._hop = 0
         self._taken = 0
         self._have = [0] * self._sites
@@ -94,6 +106,8 @@ class Electing(OrderKeeper):
         self._in_step = True
         self._tries = 0
         self._failures = 0
+        if self._rotate:
+            self._absent = [site for site in self._suspects if site not in self._votes]
         for item in self._pending.values():
             self._submissions.add(self._order, item)
         self._place(now, Item(self._term, NO_GROUP, self._site, self._term, b""))

@@ -68,6 +68,8 @@ class OrderKeeper(Machine):
         self._hop = 0  # of the newest token seen in this term
         self._taken = 0  # the newest hop of ours that the next site is known to have taken
         self._have: list[int] = [0] * setup.sites  # by site: what it surely has of this term's order
+        self._absent: list[SiteId] = []  # a minority that is not on this term's token list: its leader suspects them
+        self._suspects: list[SiteId] = []  # sorted; they did not answer, and were not heard since
         self._votes: list[SiteId] = []  # of a candidate: who follows
         self._candidate = False
         self._early: dict[int, Item] = {}  # ordered items beyond a gap, by position
@@ -88,7 +90,11 @@ class OrderKeeper(Machine):
     def quiet(self) -> bool:
         if self._pending or self._lagging():
             return False
-        return not self._token or min(self._have) >= self._order.end()
+        return not self._token or self._everywhere() >= self._order.end()
+
+    def _everywhere(self) -> int:
+        """Below this position every site on the token list is known to have the order."""
+        return min([self._have[site] for site in range(self._sites) if site not in self._absent])
 
     def _lagging(self) -> bool:
         """Whether this site needs to hear something."""
@@ -152,6 +158,7 @@ class OrderKeeper(Machine):
         self._persist(Committed(position))
 
     def _append(self, item: Item) -> None:
+        self._submissions.drop(item)
         self._order.append(item)
         self._persist(Appended(item))
         if self._at_once:

@@ -65,11 +65,11 @@ def held_by(have: list[int], count: int) -> int:
 
 
 class Submissions:
-    """Messages of others that wait to be ordered: early ones, and all while this site has no right to order."""
+    """Messages that wait to be ordered: early ones, and all while this site has no right to order."""
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self.waiting: dict[tuple[SiteId, int], Item] = {}
+        self.waiting: dict[tuple[SiteId, int], Item] = {}  # none of them is ordered; at most `window` of an origin
 
     def add(self, order: Order, item: Item) -> None:
         expected = order.next_seqnos[item.origin]
@@ -77,10 +77,14 @@ class Submissions:
             self.waiting[(item.origin, item.seqno)] = item
 
     def take(self, order: Order) -> Item | None:
-        """The next message that may be ordered; those ordered meanwhile are dropped."""
-        for origin, seqno in sorted(self.waiting):
-            if seqno < order.next_seqnos[origin]:
-                del self.waiting[(origin, seqno)]
-            elif seqno == order.next_seqnos[origin]:
-                return self.waiting.pop((origin, seqno))
+        """A message that may be ordered now: the next of its origin."""
+        for origin in range(len(order.next_seqnos)):
+            item = self.waiting.pop((origin, order.next_seqnos[origin]), None)
+            if item is not None:
+                return item
         return None
+
+    def drop(self, item: Item) -> None:
+        """It is ordered, here or by another."""
+        if item.group != NO_GROUP:
+            self.waiting.pop((item.origin, item.seqno), None)

@@ -8,23 +8,27 @@ Garcia-Molina, Spauster 1988 (section 4, centralized) and Chang, Hwang (section 
 | the source sends to the token site, and again until acknowledged        | `broadcast`, SUBMIT                     |
 | the token site gives it the next number and broadcasts that             | `_order_waiting`, `Ordered`             |
 | a gap in the numbers: negative acknowledgement, retransmission          | `_on_ordered`, GAP, `Lacks`, `Fill`     |
-| the acknowledgement passes the token to the next site of the list,      | `rotate`, `_pass_token`                 |
+| the acknowledgement passes the token to the next site of the list,      | `rotate`, `_place`, `_pass_token`       |
 | which accepts it when it has everything up to there                     | `_maybe_take_token`                     |
-| a message is committed when the token has moved on L times              | `_commit_by_majority`, L+1 = majority   |
-| after R tries the site is taken for dead: reformation, new token list   | `suspect_after`, `_seek`, `_lead`       |
+| a message is committed when the token has moved on L times              | `_maybe_commit`, L+1 = majority         |
+| after R tries the site is taken for dead: reformation, …                | `suspect_after`, `_seek`, `_maybe_lead` |
+| … a new token list without it                                           | `_absent`                               |
 
 Deviations. The reformation phase is an election: a term is led by whoever a majority voted for, and nobody votes for a
 site whose order is behind its own (Ongaro, Ousterhout 2014), so that what was committed stays; this is also what makes
-partitions harmless. An ordering message carries the message it orders, so one loss costs one repair. Central form, as
-the papers simplify it: deliver when ordered. Then a sequencer that dies may leave a site with an order that nobody else
-knows: that site takes it back (`rollback`) when it meets the new sequencer (level R2). With `delivery = "committed"`,
-by acknowledgements or by the moving token, nothing is ever taken back (R3). Every site gets every message, whatever its
-group.
+partitions harmless. A site that comes back is on the token list again from the next term on; until then it gets and
+submits everything, and only does not order. An ordering message carries the message it orders, so one loss costs one
+repair. Central form, as the papers simplify it: deliver when ordered. Then a sequencer that dies may leave a site with
+an order that nobody else knows: that site takes it back (`rollback`) when it meets the new sequencer (level R2). With
+`delivery = "committed"`, by acknowledgements or by the moving token, nothing is ever taken back (R3).
+
+Every site gets every message, whatever its group. Chang and Maxemchuk have one broadcast group, and their protocol
+rests on it: a loss is seen by a gap in the numbers, so everybody must see every number, and any site may have to order
+next, so everybody must keep the order. Groups only decide who delivers.
 """
 
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.baselines.sequencer.election import Electing
 from tocsin.protocols.baselines.sequencer.keeper import (
     AGAIN_MAX,
     BACKOFF_MAX,
@@ -52,9 +56,10 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Submit,
     Vote,
 )
+from tocsin.protocols.baselines.sequencer.moving import Moving
 
 
-class Sequencer(Electing):
+class Sequencer(Moving):
     """One site orders at a time."""
 
     # Starting
@@ -99,6 +104,7 @@ class Sequencer(Electing):
     # Others
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        self._trust(source)
         if isinstance(message, Submit):
             self._on_submit(now, source, message)
         elif isinstance(message, Ordered):
@@ -166,7 +172,7 @@ class Sequencer(Electing):
         self._have[self._site] = position + 1
         self._maybe_commit(now)
         token = self._site
-        if self._rotate and self._sites > 1:
+        if self._rotate and self._next_site() != self._site:
             token = self._next_site()
             self._hop += 1
             self._token = False
@@ -174,19 +180,13 @@ class Sequencer(Electing):
             self._unset(PASS)
         have = tuple(self._have) if self._rotate else ()
         if self._others:
-            ordered = Ordered(self._term, position, item, self._committed, token, self._hop, have)
+            ordered = Ordered(self._term, position, item, self._committed, token, self._hop, have, tuple(self._absent))
             self._outbox.multicast(list(self._others), ordered)
 
-    def _next_site(self) -> SiteId:
-        return (self._site + 1) % self._sites
-
-    def _status(self, ask: bool = False) -> Status:
-        have = tuple(self._have) if self._rotate else ()
-        orderer = self._orderer if self._orderer != NOBODY else self._site
-        return Status(self._term, self._matched, self._committed, orderer, self._hop, have, ask)
-
     def _on_ordered(self, now: Micros, source: SiteId, ordered: Ordered) -> None:
-        if not self._valid(ordered.item) or not self._note_token(source, ordered.token, ordered.hop, ordered.have):
+        if not self._valid(ordered.item) or not self._note_token(
+            source, ordered.token, ordered.hop, ordered.have, ordered.absent
+        ):
             return
         position = ordered.position
         if self._matched <= position < self._matched + EARLY_MAX:
@@ -223,31 +223,8 @@ class Sequencer(Electing):
             return item.term <= self._term
         return item.group < len(self._groups) and item.origin < self._sites and item.term <= self._term
 
-    def _note_token(self, source: SiteId, token: SiteId, hop: int, have: tuple[int, ...]) -> bool:
-        """Who orders now; an old token changes nothing. Without rotation the orderer is the sender."""
-        if token >= self._sites or (self._rotate and len(have) != self._sites) or self._token:
-            return self._token and token == self._site
-        if not self._rotate or hop > self._hop or token == source:  # a repeated old word is no sign of life
-            self._contact = True
-            self._tries = 0
-        self._in_step = True
-        self._candidate = False  # another has won this term
-        self._failures = 0
-        self._unset(ELECT)
-        if self._rotate:
-            for site in range(self._sites):
-                self._have[site] = max(self._have[site], have[site])
-            if hop >= self._hop:
-                self._hop = hop
-                self._orderer = token
-                if token != self._next_site():
-                    self._unset(PASS)
-        else:
-            self._orderer = source
-        return True
-
     def _on_status(self, now: Micros, source: SiteId, status: Status) -> None:
-        if not self._note_token(source, status.token, status.hop, status.have):
+        if not self._note_token(source, status.token, status.hop, status.have, status.absent):
             return
         self._known_end = max(self._known_end, min(status.end, self._matched + EARLY_MAX))
         if status.end > self._matched:
@@ -273,31 +250,6 @@ class Sequencer(Electing):
         all_have = news and min(self._have) >= self._order.end()
         if all_have or (settled and not self._at_once):
             self._outbox.multicast(list(self._others), self._status())
-
-    # Moving the token
-
-    def _maybe_take_token(self, now: Micros) -> bool:
-        """Accept the token when everything ordered before it is here; use it, pass it on, or let it rest."""
-        if not self._rotate or self._token or self._orderer != self._site or self._early:
-            return False
-        if self._matched < max(self._have) or self._candidate or self._barred:
-            return False
-        self._token = True
-        self._have[self._site] = self._matched
-        self._maybe_commit(now)
-        self._order_waiting(now)
-        if self._token and min(self._have) < self._order.end():
-            self._pass_token()
-        elif self._token and self._hop > 0:
-            self._outbox.send((self._site - 1) % self._sites, Have(self._term, self._matched, self._hop))
-        return True
-
-    def _pass_token(self) -> None:
-        """Nothing to order, and not everything is known to be everywhere: the token goes round by itself."""
-        self._token = False
-        self._hop += 1
-        self._orderer = self._next_site()
-        self._outbox.multicast(list(self._others), self._status())
 
     # Repair
 
@@ -374,7 +326,11 @@ class Sequencer(Electing):
     def _count_try(self, now: Micros) -> None:
         self._tries += 1
         if self._tries > self._suspect_after:
-            self._seek(now)
+            if self._orderer == NOBODY:
+                self._set_election(now, 1)  # an election is under way: asking at once would stop it, again and again
+            else:
+                self._suspect(self._orderer)
+                self._seek(now)
 
     def _on_check_timer(self) -> None:
         """The orderer asks those who have not said that they have what was there at the last look."""
@@ -382,11 +338,6 @@ class Sequencer(Electing):
         self._checked_end = self._order.end()
         if behind:
             self._outbox.multicast(behind, self._status(True))
-
-    def _on_pass_timer(self, now: Micros) -> None:
-        if self._orderer == self._next_site() and not self._token:
-            self._outbox.send(self._orderer, self._status())
-            self._count_try(now)
 
     def _arm(self, now: Micros) -> None:
         """Set the timers that are needed; questions in vain come ever more slowly, the network may be slow."""

@@ -56,6 +56,7 @@ class Ordered(Message, frozen=True):
     token: Number  # the site that orders next
     hop: Number  # how often the token has moved in this term
     have: Counts  # by site: what it had when it last held the token; empty where the token does not move
+    absent: Counts  # sites that are not on this term's token list
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return carried((self.item,))
@@ -75,6 +76,7 @@ class Status(Message, frozen=True):
     token: Number
     hop: Number
     have: Counts
+    absent: Counts
     ask: bool  # answer with what you have
 
     def brief(self, names: list[str]) -> str:

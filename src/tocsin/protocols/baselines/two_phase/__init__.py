@@ -40,5 +40,5 @@ PROTOCOL = Protocol(
         crashes_recover=True,
         note="while a member is down its groups agree on nothing new; every crashed site must come back",
     ),
-    liveness_us=5_000_000,
+    liveness_us=2_000_000,
 )

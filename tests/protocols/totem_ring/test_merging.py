@@ -1,0 +1,30 @@
+"""Rings find each other. Promises hold within views: two rings that stay apart for ever would break no property."""
+
+from tests.mutation import mutated
+from tests.protocols.walks import Walk
+from tocsin.protocols.baselines.totem_ring import PROTOCOL
+from tocsin.protocols.protocol import Protocol
+from tocsin.traces.rows import VIEW
+
+WALKS = 60
+
+
+def apart_in_the_end(protocol: Protocol) -> int:
+    """Walks after which, everything being well for a second, somebody is not in a ring with everybody."""
+    apart = 0
+    for seed in range(WALKS):
+        walk = Walk(protocol, 3, seed, 3)
+        walk.run()
+        last = {row.site: row.members for row in walk.trace.rows() if row.event == VIEW}
+        apart += any(members != tuple(walk.names) for members in last.values())
+    return apart
+
+
+def test_when_everything_is_well_there_is_one_ring() -> None:
+    assert apart_in_the_end(PROTOCOL) == 0
+
+
+def test_a_ring_that_does_not_look_for_others_stays_alone() -> None:
+    old = "            self._outbox.multicast(targets, Beacon(self._ring.number))\n"
+    module = "tocsin.protocols.baselines.totem_ring.circulation"
+    assert apart_in_the_end(mutated(PROTOCOL, module, old, "")) > 0

@@ -1,0 +1,194 @@
+"""Random walks: schedules without a clock to obey, for what must meet at one point and hardly ever does in the swarm.
+
+In a walk anything may be next that could be: any message in flight arrives, is lost or arrives twice; any timer comes
+due (the clock moves to its deadline; timers that were due before are late, their processes were slow); a site
+broadcasts, crashes or comes back at once. How likely each is, is drawn for every walk. Then everything heals: all sites
+are up, messages take a millisecond, timers fire in time; and when all is quiet, or the protocol's bound is over,
+everything promised must hold.
+"""
+
+from typing import Any, Final
+
+from tocsin.check import FAIL, Report, check
+from tocsin.core.config import decode_config
+from tocsin.core.message import Message
+from tocsin.core.rng import Rng
+from tocsin.protocols.protocol import Protocol
+from tocsin.sim import stage
+from tocsin.sim.stage import Input, StageSite
+from tocsin.traces.buffer import TraceBuffer
+
+STEPS_MAX: Final = 150
+DELAY_US: Final = 1_000  # one way, after the walk
+QUIET_US: Final = 1_000_000  # quiet for so long is quiet for ever: no protocol waits longer before it asks again
+FLIGHTS_MAX: Final = 60  # more in flight: the oldest are lost
+
+
+class Walk:
+    """One schedule, told in a trace whose clock counts steps."""
+
+    def __init__(
+        self, protocol: Protocol, sites: int, seed: int, messages: int, options: dict[str, Any] | None = None
+    ) -> None:
+        self.protocol = protocol
+        self.names = list("abcdefgh"[:sites])
+        self.trace = TraceBuffer("walk", self.names)
+        self.happened: dict[str, int] = {"lose": 0, "repeat": 0, "crash": 0, "fire": 0, "broadcast": 0}
+        self._rng = Rng(seed).fork("walk")
+        decoded = decode_config(options or {}, protocol.options, "walk")
+        everybody = list(range(sites))
+        self.sites = [
+            StageSite(site, protocol, decoded, sites, everybody, [everybody], None, seed) for site in everybody
+        ]
+        self._views = [-1] * sites
+        self._flights: list[tuple[int, int, int, Message]] = []  # arrives at the earliest, source, target, message
+        self._now = 0
+        self._step = 0
+        self._messages = messages  # still to be broadcast
+
+    def run(self) -> Report:
+        """Walk, heal, and check everything promised."""
+        for site in range(len(self.sites)):
+            self._act(site, Input(stage.START, self._now))
+        likely = {what: 1 + self._rng.below(self._rng.between(1, 30)) for what in ("fire", "crash", "lose", "repeat")}
+        likely["arrive"] = 10 + self._rng.below(60)
+        likely["broadcast"] = 2 + self._rng.below(10)
+        if self._rng.chance(0.5):
+            likely["crash"] = 1
+        for _ in range(20 + self._rng.below(STEPS_MAX)):
+            self._wander(likely)
+        self._heal()
+        return check(self.trace.rows(), {"all": self.names}, one_clock=True, properties=self.protocol.guarantees)
+
+    def _wander(self, likely: dict[str, int]) -> None:
+        """One step of the walk: a way drawn by its likelihood, among those that are open."""
+        up = [site for site in self.sites if site.machine is not None]
+        down = [site for site in self.sites if site.machine is None]
+        timers = [(site.site, name, key) for site in up for name, key in sorted(site.timers)]
+        ready = [site.site for site in up if site.machine is not None and site.machine.room() > 0]
+        ways: list[tuple[str, int]] = []
+        for what, is_open in (
+            ("arrive", self._flights),
+            ("lose", self._flights),
+            ("repeat", self._flights),
+            ("fire", timers),
+            ("crash", up),
+            ("broadcast", ready if self._messages else []),
+        ):
+            if is_open:
+                ways.append((what, likely[what]))
+        if down:
+            ways.append(("recover", 20))
+        what = self._drawn(ways)
+        if what in ("arrive", "lose", "repeat"):
+            self._move(what, self._rng.below(len(self._flights)))
+        elif what == "fire":
+            self._fire(*timers[self._rng.below(len(timers))])
+        elif what == "broadcast":
+            self._broadcast(ready[self._rng.below(len(ready))])
+        else:
+            chosen = (up if what == "crash" else down)[self._rng.below(len(up if what == "crash" else down))]
+            self._act(chosen.site, Input(stage.CRASH if what == "crash" else stage.START, self._now))
+        self.happened[what] = self.happened.get(what, 0) + 1
+
+    def _drawn(self, ways: list[tuple[str, int]]) -> str:
+        """One of the ways, by their weights."""
+        draw = self._rng.below(sum(weight for _, weight in ways))
+        place = 0
+        while draw >= ways[place][1]:
+            draw -= ways[place][1]
+            place += 1
+        return ways[place][0]
+
+    def _broadcast(self, site: int) -> None:
+        self._messages -= 1
+        happening = Input(stage.BROADCAST, self._now)
+        happening.payload = b"%d" % self._messages
+        self._act(site, happening)
+
+    def _move(self, way: str, place: int) -> None:
+        _, source, target, message = self._flights[place]
+        if way != "repeat":
+            del self._flights[place]
+        if way != "lose" and self.sites[target].machine is not None:
+            happening = Input(stage.RECEIVE, self._now)
+            happening.peer = source
+            happening.message = message
+            self._act(target, happening)
+
+    def _fire(self, site: int, name: str, key: int) -> None:
+        self._now = max(self._now, self.sites[site].timers[(name, key)])
+        happening = Input(stage.TIMER, self._now)
+        happening.timer = name
+        happening.number = key
+        self._act(site, happening)
+
+    def _heal(self) -> None:
+        """From here on nothing goes wrong."""
+        for host in self.sites:
+            if host.machine is None:
+                self._act(host.site, Input(stage.START, self._now))
+        until = self._now + self.protocol.liveness_us
+        quiet_since = self._now
+        while self._now < min(until, quiet_since + QUIET_US):
+            first = min(range(len(self._flights)), key=lambda place: self._flights[place][0], default=-1)
+            timers = sorted(
+                (at, host.site, name, key) for host in self.sites for (name, key), at in host.timers.items()
+            )
+            if first >= 0 and (not timers or self._flights[first][0] <= timers[0][0]):
+                self._now = max(self._now, self._flights[first][0])
+                self._move("arrive", first)
+            elif timers:
+                self._fire(*timers[0][1:])
+            else:
+                return
+            if not all(host.machine is not None and host.machine.quiet() for host in self.sites):
+                quiet_since = self._now
+
+    def _act(self, site: int, happening: Input) -> None:
+        """Let something happen to a site, and note what its application sees."""
+        self._step += 1
+        host = self.sites[site]
+        if happening.what == stage.CRASH:
+            self._note(site, "crash")
+        elif happening.what == stage.START and host.life > 0:
+            self._note(site, "recover")
+        if happening.message is not None:
+            for origin, seqno in happening.message.carries():
+                kind: str = happening.message.kind
+                self.trace.append(site, self._step, "receive", None, self.names[origin], seqno, kind)
+        requests = host.apply(happening)
+        if happening.what == stage.BROADCAST:
+            self._note(site, "broadcast", site, host.accepted)
+        for request in requests:
+            if request.what in ("send", "multicast") and request.message is not None:
+                for target in request.sites:
+                    self._flights.append((self._now + DELAY_US, site, target, request.message))
+            elif request.what in ("deliver", "rollback"):
+                self._note(site, request.what, request.origin, request.seqno)
+            elif request.what == "view":
+                self._views[site] = request.number
+                members = [self.names[member] for member in request.sites]
+                self.trace.append(site, self._step, "view", view=request.number, members=members)
+        del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
+
+    def _note(self, site: int, event: str, origin: int = -1, seqno: int | None = None) -> None:
+        view = self._views[site] if event == "deliver" and self._views[site] >= 0 else None
+        named = self.names[origin] if origin >= 0 else None
+        self.trace.append(site, self._step, event, "all" if origin >= 0 else None, named, seqno, view=view)
+
+
+def first_wrong_walk(
+    protocol: Protocol, sites: int, messages: int, seeds: range, options: dict[str, Any] | None = None
+) -> str | None:
+    """The first walk that breaks a promise, or raises: which, and why."""
+    for seed in seeds:
+        walk = Walk(protocol, sites, seed, messages, options)
+        try:
+            report = walk.run()
+        except (AssertionError, LookupError, TypeError, ValueError, AttributeError) as error:
+            return f"walk {seed}: raised {type(error).__name__}: {error}"
+        for name, verdict in report.properties.items():
+            if verdict.verdict == FAIL:
+                return f"walk {seed}: {name}: {verdict.why}"
+    return None

@@ -4,9 +4,12 @@ from array import array
 
 import msgspec
 
+from tocsin.check import AT_THE_END, FAIL, check
 from tocsin.core.message import Message
+from tocsin.sim.local_states import Local
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.transcript import RULE, Transcript
+from tocsin.traces.buffer import TraceBuffer
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,35 @@ class Exploration(msgspec.Struct, frozen=True, kw_only=True):
     executions: int | None
     finished: bool
     violation: Violation | None
+
+
+def broken_promise(scenario: Scenario, locals_: list[Local], at_the_end: bool) -> str | None:
+    """The first promised property that does not hold for what the applications of all sites saw, and why."""
+    trace = TraceBuffer("exploration", scenario.names)
+    for local in locals_:
+        for origin, seqno in sorted(local.received):
+            trace.append(local.site, 0, "receive", None, scenario.names[origin], seqno, "data")
+        for event, group, origin, seqno, view, members in local.story:
+            trace.append(
+                local.site,
+                0,
+                event,
+                None if group is None else scenario.group_names[group],
+                None if origin is None else scenario.names[origin],
+                seqno,
+                view=view,
+                members=None if members is None else [scenario.names[site] for site in members],
+            )
+    groups = {
+        name: [scenario.names[site] for site in m]
+        for name, m in zip(scenario.group_names, scenario.groups, strict=False)
+    }
+    promised = [name for name in scenario.protocol.guarantees if at_the_end or name not in AT_THE_END]
+    report = check(trace.rows(), groups, properties=promised)
+    for name, verdict in report.properties.items():
+        if verdict.verdict == FAIL:
+            return f"{name}: {verdict.why}"
+    return None
 
 
 def count_executions(states: int, edges: "array[int]", ends: list[int]) -> int | None:

@@ -16,16 +16,14 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 
-from tocsin.check import AT_THE_END, FAIL, check
 from tocsin.core.machine import SiteId
 from tocsin.sim import faults as fault_kinds
-from tocsin.sim.exploration import Exploration, Limits, Step, Violation, count_executions
+from tocsin.sim.exploration import Exploration, Limits, Step, Violation, broken_promise, count_executions
 from tocsin.sim.flights import Flights
-from tocsin.sim.local_states import Cast, Local, LocalStates
+from tocsin.sim.local_states import Cast, LocalStates
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.stage import StageSite
 from tocsin.sim.successors import Bounds, Move, State, Successors, Turn, state_of_key
-from tocsin.traces.buffer import TraceBuffer
 
 COUNTED_MAX = 2_000_000  # states of which the executions are counted; beyond, the edges would need too much memory
 
@@ -165,37 +163,9 @@ class Explorer:
         locals_ = [self._locals.states[local] for local in state.sites]
         seen = (at_the_end, *[local.tale for local in locals_])
         if seen not in self._checked:
-            self._checked[seen] = self._judge(locals_, at_the_end)
+            self._checked[seen] = broken_promise(self._scenario, locals_, at_the_end)
         why = self._checked[seen]
         return None if why is None else Violation(why, self._path(index))
-
-    def _judge(self, locals_: list[Local], at_the_end: bool) -> str | None:
-        scenario = self._scenario
-        trace = TraceBuffer("exploration", scenario.names)
-        for local in locals_:
-            for origin, seqno in sorted(local.received):
-                trace.append(local.site, 0, "receive", None, scenario.names[origin], seqno, "data")
-            for event, group, origin, seqno, view, members in local.story:
-                trace.append(
-                    local.site,
-                    0,
-                    event,
-                    None if group is None else scenario.group_names[group],
-                    None if origin is None else scenario.names[origin],
-                    seqno,
-                    view=view,
-                    members=None if members is None else [scenario.names[site] for site in members],
-                )
-        groups = {
-            name: [scenario.names[site] for site in m]
-            for name, m in zip(scenario.group_names, scenario.groups, strict=False)
-        }
-        promised = [name for name in self._protocol.guarantees if at_the_end or name not in AT_THE_END]
-        report = check(trace.rows(), groups, properties=promised)
-        for name, verdict in report.properties.items():
-            if verdict.verdict == FAIL:
-                return f"{name}: {verdict.why}"
-        return None
 
     def _path(self, index: int) -> list[Step]:
         """The moves that led to a state: not kept, but found again from the states on the way."""

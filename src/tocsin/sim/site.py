@@ -24,6 +24,7 @@ _VIEW: Final = 5
 _PERSIST: Final = 6
 _CHECKPOINT: Final = 7
 _BROADCAST: Final = 8
+_TRIM: Final = 9
 _GROUP: Final = 9
 
 PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer holds here; more is lost
@@ -360,6 +361,8 @@ class Site(Outbox):
             self.disk.records.extend(held.records)
         elif held.what == _CHECKPOINT:
             self.disk.records = held.records
+        elif held.what == _TRIM:
+            self.disk.trim(held.first, held.second)
         elif held.what == _BROADCAST:
             self._world.on_broadcast(now, self.site, held.first, held.second, held.third)
 
@@ -449,4 +452,7 @@ class Site(Outbox):
             self.disk.records = list(records)
 
     def trim(self, group: GroupId, position: int) -> None:
-        self.disk.trim(group, position)
+        if self._holding_durable():  # after the rollbacks that were requested before it
+            self._hold(_TRIM, group, position, 0)
+        else:
+            self.disk.trim(group, position)

@@ -24,8 +24,8 @@ _VIEW: Final = 5
 _PERSIST: Final = 6
 _CHECKPOINT: Final = 7
 _BROADCAST: Final = 8
-_TRIM: Final = 9
 _GROUP: Final = 9
+_TRIM: Final = 10
 
 PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer holds here; more is lost
 

@@ -282,7 +282,7 @@ class OptimisticToken(Sequencer):
                 self._deliver(item)
 
     def _undo(self, item: Item) -> None:
-        if self._site in self._groups[item.group]:
+        if self._is_for_us(item):
             self._outbox.rollback(item.group, item.origin, item.seqno)
 
     def _drop_guess(self, item: Item) -> None:
@@ -302,6 +302,9 @@ class OptimisticToken(Sequencer):
         waiting = dict(self._submissions.waiting)
         super()._forget_term()
         self._submissions.waiting.update(waiting)  # they are still here, and guessed
+
+    def _revocable(self) -> list[Item]:
+        return super()._revocable() + self._guesses
 
     def _more_records(self) -> list[Record]:
         return [Tentative(item) for item in self._guesses]

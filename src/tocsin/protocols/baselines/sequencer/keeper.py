@@ -44,6 +44,7 @@ class OrderKeeper(Machine):
         self._groups = setup.groups
         self._others: list[SiteId] = [site for site in range(setup.sites) if site != setup.site]
         self._outbox = outbox
+        self._log = setup.log
         self._rng = setup.rng
         self._at_once: bool = options.delivery == "ordered"
         self._rotate: bool = options.rotate
@@ -58,6 +59,7 @@ class OrderKeeper(Machine):
         self._pending: dict[int, Item] = {}  # own messages that are not committed, by number; their term means nothing
         self._order = Order(setup.sites)
         self._committed = 0  # items below this position stay for ever
+        self._settled: list[int] = [0] * len(setup.groups)  # by group: deliveries here that stay for ever
         # Of this life and term
         self._matched = 0  # below this position the order here is the order of this term; >= committed
         self._orderer: SiteId = 0  # who may order now, as far as known; NOBODY: unknown
@@ -125,6 +127,17 @@ class OrderKeeper(Machine):
             self._term = record.term
             self._voted = record.voted
 
+    def _revocable(self) -> list[Item]:
+        """What is delivered here and may be taken back."""
+        return self._order.items[max(0, self._committed - self._order.base) :] if self._at_once else []
+
+    def _count_settled(self) -> None:
+        """After a start: all that is in the log, but what may be taken back."""
+        self._settled = [self._log.end(group) for group in range(len(self._groups))]
+        for item in self._revocable():
+            if self._is_for_us(item):
+                self._settled[item.group] -= 1
+
     def _committed_seqno(self) -> int:
         """Own messages with smaller numbers are committed."""
         seqno = self._order.next_seqnos[self._site]
@@ -154,6 +167,8 @@ class OrderKeeper(Machine):
                 self._deliver(item)
             if item.group != NO_GROUP and item.origin == self._site:
                 self._pending.pop(item.seqno, None)
+            if self._is_for_us(item):
+                self._settled[item.group] += 1
         self._committed = position
         self._persist(Committed(position))
 
@@ -171,11 +186,14 @@ class OrderKeeper(Machine):
         self._persist(Truncated(position))
         while self._order.end() > position:
             item = self._order.pop()
-            if self._at_once and item.group != NO_GROUP and self._site in self._groups[item.group]:
+            if self._at_once and self._is_for_us(item):
                 self._outbox.rollback(item.group, item.origin, item.seqno)
 
+    def _is_for_us(self, item: Item) -> bool:
+        return item.group != NO_GROUP and self._site in self._groups[item.group]
+
     def _deliver(self, item: Item) -> None:
-        if item.group != NO_GROUP and self._site in self._groups[item.group]:
+        if self._is_for_us(item):
             self._outbox.deliver(item.group, item.origin, item.seqno, item.payload)
 
     def _set(self, timer: str, deadline: Micros) -> None:
@@ -220,7 +238,7 @@ class OrderKeeper(Machine):
         self._outbox.checkpoint(records)
         self.stat_records = len(records)
         for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+            self._outbox.trim(group, self._settled[group])  # what may be taken back must stay
         return True
 
     def _more_records(self) -> list[Record]:

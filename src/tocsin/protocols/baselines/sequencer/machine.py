@@ -68,6 +68,7 @@ class Sequencer(Moving):
         for record in records:
             self._recall(record)
         self.stat_records = len(records)
+        self._count_settled()
         for seqno in [seqno for seqno in self._pending if seqno < self._committed_seqno()]:
             del self._pending[seqno]
         if records:

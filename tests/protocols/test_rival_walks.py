@@ -7,6 +7,8 @@ import pytest
 from tests.protocols.walks import Walk, first_wrong_walk
 from tocsin.protocols.registry import REGISTRY
 
+OVERLAPPING = [[0, 1, 2], [1, 2, 3], [0, 3], [2]]
+
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("lamport", {}),
     ("lamport", {"null_us": 5_000}),
@@ -30,6 +32,8 @@ def test_a_few_walks(name: str, options: dict[str, Any]) -> None:
     walks = 60 if name == "totem_ring" else 150
     assert first_wrong_walk(protocol, 3, 4, range(walks), options) is None
     assert first_wrong_walk(protocol, 4, 6, range(walks), options) is None
+    if protocol.assumptions.several_groups:
+        assert first_wrong_walk(protocol, 4, 8, range(walks), options, OVERLAPPING) is None
 
 
 @pytest.mark.long
@@ -39,6 +43,8 @@ def test_many_walks(name: str, options: dict[str, Any]) -> None:
     walks = 1_000 if name == "totem_ring" else 5_000
     assert first_wrong_walk(protocol, 3, 4, range(walks), options) is None
     assert first_wrong_walk(protocol, 5, 8, range(walks), options) is None
+    if protocol.assumptions.several_groups:
+        assert first_wrong_walk(protocol, 4, 8, range(walks), options, OVERLAPPING) is None
 
 
 def test_walks_are_eventful() -> None:

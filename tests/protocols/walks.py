@@ -28,17 +28,24 @@ class Walk:
     """One schedule, told in a trace whose clock counts steps."""
 
     def __init__(
-        self, protocol: Protocol, sites: int, seed: int, messages: int, options: dict[str, Any] | None = None
+        self,
+        protocol: Protocol,
+        sites: int,
+        seed: int,
+        messages: int,
+        options: dict[str, Any] | None = None,
+        groups: list[list[int]] | None = None,
     ) -> None:
         self.protocol = protocol
         self.names = list("abcdefgh"[:sites])
+        self.groups = groups if groups is not None else [list(range(sites))]
         self.trace = TraceBuffer("walk", self.names)
         self.happened: dict[str, int] = {"lose": 0, "repeat": 0, "crash": 0, "fire": 0, "broadcast": 0}
         self._rng = Rng(seed).fork("walk")
         decoded = decode_config(options or {}, protocol.options, "walk")
         everybody = list(range(sites))
         self.sites = [
-            StageSite(site, protocol, decoded, sites, everybody, [everybody], None, seed) for site in everybody
+            StageSite(site, protocol, decoded, sites, everybody, self.groups, None, seed) for site in everybody
         ]
         self._views = [-1] * sites
         self._flights: list[tuple[int, int, int, Message]] = []  # arrives at the earliest, source, target, message
@@ -58,7 +65,8 @@ class Walk:
         for _ in range(20 + self._rng.below(STEPS_MAX)):
             self._wander(likely)
         self._heal()
-        return check(self.trace.rows(), {"all": self.names}, one_clock=True, properties=self.protocol.guarantees)
+        groups = {f"g{number}": [self.names[site] for site in group] for number, group in enumerate(self.groups)}
+        return check(self.trace.rows(), groups, one_clock=True, properties=self.protocol.guarantees)
 
     def _wander(self, likely: dict[str, int]) -> None:
         """One step of the walk: a way drawn by its likelihood, among those that are open."""
@@ -103,6 +111,7 @@ class Walk:
     def _broadcast(self, site: int) -> None:
         self._messages -= 1
         happening = Input(stage.BROADCAST, self._now)
+        happening.number = self._rng.below(len(self.groups))
         happening.payload = b"%d" % self._messages
         self._act(site, happening)
 
@@ -159,31 +168,37 @@ class Walk:
                 self.trace.append(site, self._step, "receive", None, self.names[origin], seqno, kind)
         requests = host.apply(happening)
         if happening.what == stage.BROADCAST:
-            self._note(site, "broadcast", site, host.accepted)
+            self._note(site, "broadcast", happening.number, site, host.accepted)
         for request in requests:
             if request.what in ("send", "multicast") and request.message is not None:
                 for target in request.sites:
                     self._flights.append((self._now + DELAY_US, site, target, request.message))
             elif request.what in ("deliver", "rollback"):
-                self._note(site, request.what, request.origin, request.seqno)
+                self._note(site, request.what, request.number, request.origin, request.seqno)
             elif request.what == "view":
                 self._views[site] = request.number
                 members = [self.names[member] for member in request.sites]
                 self.trace.append(site, self._step, "view", view=request.number, members=members)
         del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
 
-    def _note(self, site: int, event: str, origin: int = -1, seqno: int | None = None) -> None:
+    def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:
         view = self._views[site] if event == "deliver" and self._views[site] >= 0 else None
+        to = f"g{group}" if group >= 0 else None
         named = self.names[origin] if origin >= 0 else None
-        self.trace.append(site, self._step, event, "all" if origin >= 0 else None, named, seqno, view=view)
+        self.trace.append(site, self._step, event, to, named, seqno, view=view)
 
 
 def first_wrong_walk(
-    protocol: Protocol, sites: int, messages: int, seeds: range, options: dict[str, Any] | None = None
+    protocol: Protocol,
+    sites: int,
+    messages: int,
+    seeds: range,
+    options: dict[str, Any] | None = None,
+    groups: list[list[int]] | None = None,
 ) -> str | None:
     """The first walk that breaks a promise, or raises: which, and why."""
     for seed in seeds:
-        walk = Walk(protocol, sites, seed, messages, options)
+        walk = Walk(protocol, sites, seed, messages, options, groups)
         try:
             report = walk.run()
         except (AssertionError, LookupError, TypeError, ValueError, AttributeError) as error:

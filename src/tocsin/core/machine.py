@@ -27,6 +27,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from tocsin.core.errors import InputError
 from tocsin.core.message import Message, Options, Record
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
@@ -103,6 +104,9 @@ class Outbox(ABC):
     def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
         """Tell the application who is in the group; views come in the same stream as deliveries."""
 
+    def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:  # noqa: B027
+        """Tell the application who is in one group from here on, where groups change; `view` numbers the change."""
+
     @abstractmethod
     def persist(self, record: Record) -> None:
         """Append a record to stable storage."""
@@ -159,6 +163,15 @@ class Machine(ABC):
     @abstractmethod
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         """The application broadcasts to a group; the answer is the message's number."""
+
+    def broadcast_reaching(self, now: Micros, group: GroupId, payload: bytes, reach: float) -> int:
+        """As `broadcast`, with a wanted probability that everybody gets it; an error if that cannot be promised. Only
+        protocols that plan (`Protocol.plans_reach`) take it."""
+        raise InputError("reach: this protocol does not plan it; expected a broadcast without")
+
+    def promise(self, now: Micros, group: GroupId, reach: float) -> float:
+        """The probability that `broadcast_reaching` would promise now, at least `reach`; the same errors."""
+        raise InputError("reach: this protocol does not plan it; expected a broadcast without")
 
     def room(self) -> int:
         """How many more broadcasts are taken now; 0 holds the application back (flow control)."""

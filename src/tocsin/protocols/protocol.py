@@ -32,7 +32,9 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     joins: bool = False  # sites may join after the start
     leaves: bool = False  # sites may leave
     group_changes: bool = False  # the members of groups may change while running
+    links_change: bool = False  # links of a topology may fail and be repaired while running
     several_groups: bool = True
+    groups_max: int = 4  # the swarm's largest number of groups
     networks: tuple[str, ...] = ("mesh", "lan")
     detector: bool = False  # a perfect failure detector is at hand
     note: str = ""  # in words, what the fields cannot say
@@ -52,6 +54,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Assumptions
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
     variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from
+    plans_reach: bool = False  # whether a broadcast may ask for a probability of reaching everybody
     expects: tuple[str, ...] = ()  # what must happen somewhere in a large swarm: "views", "rollbacks", "missed"
 
     def codec(self) -> Codec:

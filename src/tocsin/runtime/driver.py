@@ -27,7 +27,7 @@ from tocsin.runtime.errors import ProtocolFailed, StorageFailed
 from tocsin.runtime.group_config import Group
 from tocsin.runtime.happenings import Delivered, Happening, Listener, RolledBack, Sending
 from tocsin.runtime.keeper import Keeper
-from tocsin.runtime.packing import Numbers, Packer
+from tocsin.runtime.packing import Numbers, Packer, pack
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.timers import Timers
 from tocsin.runtime.wal import Laid, Wal
@@ -262,11 +262,24 @@ class Driver(Outbox):
         fuller frames later, and need not be kept safe yet."""
         return self._outstanding_bytes < OUTSTANDING_BYTES_MAX and self.machine.room() > 0
 
-    def _run_broadcast(self, group: GroupId, frame: bytes, numbers: Numbers, at: int) -> None:
+    def broadcast_reaching(self, group: GroupId, message: bytes, reach: float) -> float:
+        """A message in a frame of its own, with a wanted reach: what is promised. A refusal comes before anything is
+        done; the machine must have room."""
+        promised = self.machine.promise(now_us(), group, reach)
+        number = self._next_number
+        self._next_number = number + 1
+        self._run_broadcast(group, pack(number, [message]), Numbers(number, 1), self.wal.staged(), reach)
+        self.on_turn_end()
+        return promised
+
+    def _run_broadcast(self, group: GroupId, frame: bytes, numbers: Numbers, at: int, reach: float = 0.0) -> None:
         self.stat_steps += 1
         self._delivered_now.clear()
         try:
-            seqno = self.machine.broadcast(now_us(), group, frame)
+            if reach > 0.0:
+                seqno = self.machine.broadcast_reaching(now_us(), group, frame, reach)
+            else:
+                seqno = self.machine.broadcast(now_us(), group, frame)
         except Exception as error:
             _log.exception("the machine failed in a broadcast; the member stops")
             self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))

@@ -27,7 +27,7 @@ from tocsin.runtime.group_config import Group, read_group
 from tocsin.runtime.happenings import Delivered, Happening, RolledBack
 from tocsin.runtime.identity import Identity, write_identity
 from tocsin.runtime.keys import read_keys
-from tocsin.runtime.packing import MESSAGE_BYTES_MAX, Numbers
+from tocsin.runtime.packing import FRAME_BYTES, MESSAGE_BYTES_MAX, Numbers
 from tocsin.runtime.receipts import Receipt, Receipts
 from tocsin.runtime.seal import Keyring
 from tocsin.runtime.sessions import Sessions
@@ -39,6 +39,8 @@ _log = logging.getLogger("tocsin.runtime")
 
 QUEUE_BYTES_MAX: Final = 4 << 20  # broadcasts that wait for room in the protocol; above it `broadcast` waits
 QUEUE_MESSAGES_MAX: Final = 100_000
+REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its own goes in one frame
+ROOM_LOOK_SECONDS: Final = 0.02
 BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
 HOUSEKEEPING_SECONDS: Final = 1.0
@@ -81,6 +83,7 @@ class Member:
         self._listens = listen
         self._receipts = Receipts(len(group.groups))
         self._room: list[asyncio.Future[None]] = []  # broadcasts that wait for room in the queue
+        self._reaching: Receipt | None = None  # of the broadcast with a reach of its own that is being made
         self._turn_wanted = False
         self._closed = False
         self._error: TocsinError | None = None
@@ -219,9 +222,15 @@ class Member:
 
     # Sending
 
-    async def broadcast(self, payload: bytes, group: str | None = None) -> Receipt:
-        """Broadcast a message (up to 64 MiB); waits only for room in the queue."""
+    async def broadcast(self, payload: bytes, group: str | None = None, reach: float | None = None) -> Receipt:
+        """Broadcast a message (up to 64 MiB); waits only for room in the queue.
+
+        `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
+        message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
+        the budget of messages is refused, by an `InputError` that says why."""
         number = self._check(payload, group)
+        if reach is not None:
+            return await self._broadcast_reaching(payload, number, reach)
         while self._queue_is_full():
             await self._wait_for_room()
             self._check_open()
@@ -230,6 +239,24 @@ class Member:
         self._receipts.put(number, receipt, 1)
         self.stat_broadcast += 1
         self._want_turn()
+        return receipt
+
+    async def _broadcast_reaching(self, payload: bytes, number: int, reach: float) -> Receipt:
+        if not self.group.protocol.plans_reach:
+            raise InputError(f"broadcast: `reach`: {self.group.protocol.name} does not plan it; see reliability_tree")
+        if len(payload) > REACHING_BYTES_MAX:
+            raise TooLarge(f"broadcast: expected at most {REACHING_BYTES_MAX} bytes with `reach`, found {len(payload)}")
+        while self._driver.machine.room() <= 0:
+            await self._wait_changed(ROOM_LOOK_SECONDS)
+            self._check_open()
+        receipt = Receipt(self._driver.sync)
+        self._reaching = receipt
+        try:
+            receipt.reach = self._driver.broadcast_reaching(number, bytes(payload), reach)
+        finally:
+            self._reaching = None
+        self.stat_broadcast += 1
+        self._check_open()
         return receipt
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
@@ -288,6 +315,10 @@ class Member:
     # What the driver says
 
     def on_broadcast(self, group: int, frame: int, numbers: Numbers) -> None:
+        if self._reaching is not None:
+            self._receipts.put_frame(group, frame, self._reaching)
+            self._reaching = None
+            return
         self._receipts.on_broadcast(group, frame, numbers)
         if self._room and not self._queue_is_full():
             for waiting in self._room:

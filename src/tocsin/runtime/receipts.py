@@ -12,9 +12,10 @@ from tocsin.runtime.packing import Numbers
 class Receipt:
     """One call of `broadcast` (or of `broadcast_many`: then of its last message)."""
 
-    __slots__ = ("_error", "_position", "_sync", "_waiters")
+    __slots__ = ("_error", "_position", "_sync", "_waiters", "reach")
 
     def __init__(self, sync: Callable[[], Awaitable[None]]) -> None:
+        self.reach: float | None = None  # where one was asked for: the probability, as promised, that everybody gets it
         self._sync = sync
         self._position = -1  # known once ordered
         self._error: TocsinError | None = None
@@ -62,6 +63,11 @@ class Receipts:
 
     def put(self, group: int, receipt: Receipt, messages: int) -> None:
         self._queued[group].append((receipt, messages))
+        self.outstanding += 1
+
+    def put_frame(self, group: int, frame: int, receipt: Receipt) -> None:
+        """A frame that holds one message, which was in no queue."""
+        self._frames[(group, frame)] = [(receipt, 0)]
         self.outstanding += 1
 
     def on_broadcast(self, group: int, frame: int, numbers: Numbers) -> None:

@@ -1,0 +1,375 @@
+"""`reliability_tree`: the fewest messages for a wanted probability of reaching everybody, learned while running.
+
+Paper: Garbinato, Pedone, Schmidt, "An Adaptive Algorithm for Efficient Message Diffusion in Unreliable Environments",
+2004.
+
+| what the paper says                                        | here                                            |
+|------------------------------------------------------------|-------------------------------------------------|
+| 3.1, 3.3 maximum reliability tree, optimize()              | `tocsin.planning.reliability`, `plans.py`       |
+| Algorithm 1: broadcast, propagate                          | `broadcast`, `_on_data`, `_propagate`           |
+| Algorithm 3: the less distorted estimate is kept           | `Knowledge.merge`                               |
+| Algorithm 4, lines 14-17: heartbeats                       | `_on_heartbeat_due`, `_send_heartbeats`         |
+| Event 1: a heartbeat arrives                               | `_on_heartbeat`, `Direct.on_heartbeat`          |
+| Event 2: none for some time                                | `_look_at_neighbours`, `Direct.on_tick`         |
+| Events 3 and 4: own ticks, and those missed in a crash     | `_on_tick`, `Memory.tick`, `Memory.begin_life`  |
+| Algorithm 5: beliefs                                       | `beliefs.py`                                    |
+
+Deviations (reasons in docs/protocols/reliability_tree.md): line 19 counts what was lost, not the arrival itself;
+evidence is two integers; a link's estimate is the evidence of both its ends, told by one of them; versions tell old
+from new; own estimates are told when they have changed enough; heartbeats hold what changed since the neighbour's
+acknowledgement; the tree travels as a plan with the copies in it; a neighbour that is silent for long is gone, and so
+is its link; what was delivered is remembered on disk; groups; a budget.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import ROOM_WITHOUT_LIMIT, GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.protocols.reliability_tree.beliefs import deviation, is_news, most_believed, packed
+from tocsin.protocols.reliability_tree.direct import Direct
+from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key, link_owner
+from tocsin.protocols.reliability_tree.memory import Memory
+from tocsin.protocols.reliability_tree.messages import Data, Heartbeat, ReliabilityTreeOptions
+from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
+from tocsin.protocols.reliability_tree.surroundings import count_members, given_map, neighbours_of
+from tocsin.protocols.reliability_tree.wire_messages import decode_news
+
+HEARTBEAT: Final = "HEARTBEAT"
+TICK: Final = "TICK"
+SETTLE: Final = "SETTLE"
+
+
+class ReliabilityTree(Machine):
+    """Broadcast down the most reliable tree, in as many copies as the wanted reach needs; learn what is reliable."""
+
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        options = setup.options
+        assert isinstance(options, ReliabilityTreeOptions)
+        self._site = setup.site
+        self._sites = setup.sites
+        self._groups = setup.groups
+        self._outbox = outbox
+        self._rng = setup.rng
+        self._learns: bool = options.knowledge == "learned"
+        self._reach: float = options.reach
+        self._per_site: int = options.messages_per_site_max
+        self._caution: float = options.caution
+        self._heartbeat_us: int = options.heartbeat_us
+        self._tick_us: int = options.tick_us
+        self._growth: float = options.news_growth
+        self._news_max: int = options.news_max
+        self._full_every: int = options.full_every
+        self._settle_us: int = options.settle_us
+        self._given_loss: float = options.given_loss
+        self._topology = setup.topology  # `given` knowledge; who learns takes nothing from it but its neighbours
+        self._memory = Memory(setup.site, outbox, options.memory)
+        self.knowledge = Knowledge(setup.site, setup.sites)  # to look at
+        self.neighbours: list[Direct] = []  # to look at; sorted by site
+        self._beside: dict[SiteId, Direct] = {}  # the same, by site
+        if self._learns:
+            for site in neighbours_of(setup.site, setup.sites, setup.topology):
+                direct = Direct(site, len(self.neighbours), options.memory, options.vanish_after)
+                self.neighbours.append(direct)
+                self._beside[site] = direct
+        self._members = count_members(setup.groups)
+        self._heartbeats = 0  # sent in this life
+        self._settled = not self._learns  # whether broadcasts are taken
+        self._plans: dict[tuple[GroupId, float], Plan] = {}  # of what is known now
+
+    # The application
+
+    def room(self) -> int:
+        return ROOM_WITHOUT_LIMIT if self._settled else 0
+
+    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+        """With the reach of the options, or the best that the budget allows."""
+        plan = self._plans.get((group, 0.0))
+        if plan is None:
+            plan = best_plan(self._map(), self._site, self._groups[group], self._reach, self._per_site)
+            self._plans[(group, 0.0)] = plan
+        return self._broadcast(group, payload, plan)
+
+    def broadcast_reaching(self, now: Micros, group: GroupId, payload: bytes, reach: float) -> int:
+        """With a reach of its own; an error if the budget does not allow it."""
+        return self._broadcast(group, payload, self._plan(group, reach))
+
+    def promise(self, now: Micros, group: GroupId, reach: float) -> float:
+        return self._plan(group, reach).reach
+
+    def plan(self, group: GroupId, reach: float) -> Plan:
+        """What a broadcast with this reach would do now; an error if the budget does not allow it."""
+        return self._plan(group, reach)
+
+    def _plan(self, group: GroupId, reach: float) -> Plan:
+        plan = self._plans.get((group, reach))
+        if plan is None:
+            plan = make_plan(self._map(), self._site, self._groups[group], reach, self._per_site)
+            self._plans[(group, reach)] = plan
+        return plan
+
+    # Algorithm 1
+
+    def _broadcast(self, group: GroupId, payload: bytes, plan: Plan) -> int:
+        seqno = self._memory.take_number()
+        self._propagate(group, self._site, seqno, plan.sends, payload)
+        if self._site in self._groups[group]:
+            self._outbox.deliver(group, self._site, seqno, payload)
+        self._memory.maybe_checkpoint(len(self._groups))
+        return seqno
+
+    def _on_data(self, data: Data) -> None:
+        if data.origin >= self._sites or data.origin == self._site or data.group >= len(self._groups):
+            return  # not a message of ours, or our own that came back
+        if self._memory.has_received(data.origin, data.seqno):
+            return  # another copy
+        children = read_plan(data.plan, self._sites, self._per_site * self._sites)
+        self._propagate(data.group, data.origin, data.seqno, children, data.payload)
+        self._memory.note_received(data.origin, data.seqno)
+        if self._site in self._groups[data.group]:
+            self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
+        self._memory.maybe_checkpoint(len(self._groups))
+
+    def _propagate(
+        self, group: GroupId, origin: SiteId, seqno: int, children: list[tuple[SiteId, int, bytes]], payload: bytes
+    ) -> None:
+        for child, copies, plan in children:
+            if child != self._site:
+                for _ in range(copies):  # each a message of its own: drivers send equal ones to many sites as one
+                    self._outbox.send(child, Data(group, origin, seqno, plan, payload))
+
+    # Algorithm 4
+
+    def on_start(self, now: Micros, records: list[Record]) -> None:
+        self._memory.recall(records)
+        if not self._learns:
+            return
+        self._memory.begin_life(now, self._tick_us)
+        for direct in self.neighbours:
+            self._recall_link(direct)
+        self._tell_process()
+        self._outbox.set_timer(HEARTBEAT, 0, now + self._rng.below(self._heartbeat_us))
+        self._outbox.set_timer(TICK, 0, now + self._tick_us)
+        self._outbox.set_timer(SETTLE, 0, now + self._settle_us)
+        self._maybe_settle()
+
+    def _recall_link(self, direct: Direct) -> None:
+        """A link that was there before a crash is there still, until its silence shows that it is not."""
+        key = link_key(self._site, direct.site, self._sites)
+        told = self._memory.told(key)
+        direct.evidence.add(told.successes, told.failures)
+        direct.expected = told.public_successes > 0
+        if told.version > 0 and link_owner(self._site, direct.site) == self._site:
+            self.knowledge.publish(key, told.version, told.public_successes, told.public_failures)
+
+    def on_timer(self, now: Micros, timer: str, key: int) -> None:
+        if not self._learns:
+            return
+        if timer == HEARTBEAT:
+            self._on_heartbeat_due(now)
+        elif timer == TICK:
+            self._on_tick(now)
+        elif timer == SETTLE:
+            self._settled = True
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        if isinstance(message, Data):
+            self._on_data(message)
+        elif isinstance(message, Heartbeat):
+            direct = self._beside.get(source)
+            if direct is not None:
+                self._on_heartbeat(direct, message)
+
+    def _on_heartbeat_due(self, now: Micros) -> None:
+        self._look_at_neighbours()
+        for direct in self.neighbours:
+            if link_owner(self._site, direct.site) == self._site:
+                self._maybe_tell_link(direct)
+            else:
+                self._maybe_keep_link(direct)
+        self._maybe_tell_process()
+        self._send_heartbeats()
+        self._memory.maybe_checkpoint(len(self._groups))
+        self._outbox.set_timer(HEARTBEAT, 0, now + self._heartbeat_us)
+        self._plans = {}  # they were of what was known until now
+
+    def _send_heartbeats(self) -> None:
+        """Lines 14 to 17. The same news are encoded once for all neighbours that hold the same."""
+        self._heartbeats += 1
+        encoded: dict[int, tuple[int, bytes]] = {}  # by base: up to which change, and what
+        for direct in self.neighbours:
+            base = direct.acknowledged
+            if (self._heartbeats + direct.index) % self._full_every == 0:
+                base = 0
+            upto = base
+            news = b""
+            if direct.heard:  # who does not hear us is told nothing at length
+                known = encoded.get(base)
+                if known is None:
+                    known = self.knowledge.news(base, self._news_max)
+                    encoded[base] = known
+                upto, news = known
+            successes, failures = packed(direct.evidence.successes, direct.failures())
+            if not direct.is_there():
+                successes, failures = 0, 0
+            self._outbox.send(
+                direct.site,
+                Heartbeat(
+                    self._memory.life,
+                    self._heartbeats,
+                    successes,
+                    failures,
+                    direct.life(),
+                    direct.have,
+                    base,
+                    upto,
+                    news,
+                ),
+            )
+
+    def _on_heartbeat(self, direct: Direct, message: Heartbeat) -> None:
+        """Event 1."""
+        if not direct.on_heartbeat(message.life, message.seqno):
+            return
+        if direct.is_newest(message.life, message.seqno):
+            direct.peer_successes = message.successes
+            direct.peer_failures = message.failures
+            is_about_us = message.your_life == self._memory.life and message.have <= self.knowledge.changes
+            direct.acknowledged = message.have if is_about_us else 0
+        if message.life == direct.life() and message.base <= direct.have:
+            self._learn(direct, message)
+        if not self._settled:
+            self._maybe_settle()
+
+    def _learn(self, direct: Direct, message: Heartbeat) -> None:
+        """Lines 26 to 33, for what the neighbour says is new."""
+        if message.news:
+            table = decode_news(message.news, self._sites)
+            if table is None:
+                return  # nothing that a process of ours sends
+            for key, version in self.knowledge.merge(table, direct.index):
+                self._contradict(key, version)
+        direct.have = max(direct.have, message.upto)
+
+    def _look_at_neighbours(self) -> None:
+        """Event 2."""
+        for direct in self.neighbours:
+            if direct.on_tick():
+                self.knowledge.age(direct.index)
+                if direct.maybe_vanish():
+                    self._tell_gone(direct)
+
+    def _on_tick(self, now: Micros) -> None:
+        """Event 3."""
+        self._memory.tick(now, self._tick_us)
+        self._outbox.set_timer(TICK, 0, now + self._tick_us)
+
+    # What we tell others of ourselves and our links
+
+    def _maybe_tell_link(self, direct: Direct) -> bool:
+        if direct.expected:
+            return False  # what was told before our crash stands until we hear, or miss, the neighbour
+        key = link_key(self._site, direct.site, self._sites)
+        told = self._memory.told(key)
+        successes = 0
+        failures = 0
+        if direct.works():
+            successes, failures = packed(direct.link_successes(), direct.link_failures())
+        if not is_news(successes, failures, told.public_successes, told.public_failures, self._growth):
+            return False
+        told.successes = direct.evidence.successes
+        told.failures = direct.evidence.failures
+        self._tell(key, successes, failures)
+        return True
+
+    def _maybe_keep_link(self, direct: Direct) -> bool:
+        """The other end tells of the link, but if it does not hear us, those on our side may not hear it: then we tell.
+        What we saw of the link is kept as seldom as if we told."""
+        key = link_key(self._site, direct.site, self._sites)
+        if direct.heard and not direct.works() and self.knowledge.has_link(key):
+            self._tell(key, 0, 0)
+        told = self._memory.told(key)
+        evidence = direct.evidence
+        if not is_news(evidence.successes, evidence.failures, told.successes, told.failures, self._growth):
+            return False
+        told.successes = evidence.successes
+        told.failures = evidence.failures
+        self._memory.keep(key)
+        return True
+
+    def _tell_gone(self, direct: Direct) -> None:
+        """The link is gone; its other end may be, too, so whoever notices tells."""
+        key = link_key(self._site, direct.site, self._sites)
+        told = self._memory.told(key)
+        told.successes = 0
+        told.failures = 0
+        self._tell(key, 0, 0)
+
+    def _maybe_tell_process(self) -> bool:
+        told = self._memory.told(self._site)
+        up, down = packed(self._memory.ticks.successes, self._memory.ticks.failures)
+        if not is_news(up, down, told.public_successes, told.public_failures, self._growth):
+            return False
+        self._tell_process()
+        return True
+
+    def _tell_process(self) -> None:
+        up, down = packed(self._memory.ticks.successes, self._memory.ticks.failures)
+        self._tell(self._site, up, down)
+
+    def _tell(self, key: int, successes: int, failures: int) -> None:
+        """A new version of an estimate."""
+        told = self._memory.told(key)
+        known = self.knowledge.version(key)
+        newest = known if known >= 0 and is_newer(known, told.version) else told.version
+        self._publish(key, newest + 1, successes, failures)
+
+    def _contradict(self, key: int, version: int) -> None:
+        """Somebody holds a newer version of what is ours to tell: go beyond it."""
+        told = self._memory.told(key)
+        self._publish(key, version + 1, told.public_successes, told.public_failures)
+
+    def _publish(self, key: int, version: int, successes: int, failures: int) -> None:
+        told = self._memory.told(key)
+        told.version = version & 0xFFFF
+        told.public_successes = successes
+        told.public_failures = failures
+        self._memory.keep(key)
+        self.knowledge.publish(key, told.version, successes, failures)
+
+    # What we know
+
+    def _map(self) -> NetworkMap:
+        """The network as it is believed to be."""
+        if not self._learns:
+            return given_map(self._sites, self._topology, self._given_loss)
+        known = NetworkMap(self._sites)
+        sites, up, down = self.knowledge.processes()
+        for place in range(len(sites)):
+            known.crash[sites[place]] = most_believed(up[place], down[place])
+        first, second, successes, failures = self.knowledge.links()
+        for place in range(len(first)):
+            if first[place] != self._site and second[place] != self._site:
+                loss = self._cautious(successes[place], failures[place])
+                known.add_link(first[place], second[place], loss)
+        for direct in self.neighbours:
+            if direct.works():
+                loss = self._cautious(direct.link_successes(), direct.link_failures())
+                known.add_link(self._site, direct.site, loss)
+        return known
+
+    def _cautious(self, successes: int, failures: int) -> float:
+        return most_believed(successes, failures) + self._caution * deviation(successes, failures)
+
+    def _maybe_settle(self) -> bool:
+        """Take broadcasts as soon as every member of every group was heard of."""
+        if self.knowledge.process_count() < self._members:
+            return False
+        known, _, _ = self.knowledge.processes()
+        heard = set(known)
+        for members in self._groups:
+            for member in members:
+                if member not in heard:
+                    return False
+        self._settled = True
+        self._outbox.cancel_timer(SETTLE, 0)
+        return True

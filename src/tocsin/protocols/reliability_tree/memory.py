@@ -1,0 +1,173 @@
+"""What survives a crash: numbers, what was delivered, the ticks of the local clock, and what was told to others.
+
+A process should be sparing with stable storage (section 2.1): a broadcast and a delivery write one record each, a tick
+one, an estimate one whenever it is told, which becomes rare as evidence grows. What was learned from others is not
+kept: neighbours tell everything to one that comes back.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import Micros, Outbox, SiteId
+from tocsin.core.message import Record
+from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.protocols.reliability_tree.beliefs import Evidence
+from tocsin.protocols.reliability_tree.messages import Published, Received, Sent, Started, Summary, Ticked
+
+RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
+RANGES_MAX: Final = 1 << 20
+MISSED_MAX: Final = 1_000_000  # ticks of one crash that are counted: twelve days of seconds
+NEVER: Final = -1
+
+
+class Told:
+    """An estimate of ours, as it was last told."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.successes = 0  # of what we observed ourselves; kept so that a crash does not lose it
+        self.failures = 0
+        self.public_successes = 0  # as told: of a link, both ends' observations
+        self.public_failures = 0
+
+
+class Memory:
+    """The records of a process, and what they say."""
+
+    def __init__(self, site: SiteId, outbox: Outbox, remembered: int) -> None:
+        self.life = 0  # of this start; greater than any before
+        self.ticks = Evidence(remembered)  # of our own: up, down
+        self._site = site
+        self._outbox = outbox
+        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._received: dict[SiteId, RangeSet] = {}  # by origin that was heard of; persisted
+        self._ticked_at = NEVER  # the last look at the clock
+        self._told: dict[int, Told] = {}  # by key
+        self.stat_records = 0  # on disk since the last checkpoint
+
+    # Starting
+
+    def recall(self, records: list[Record]) -> None:
+        for record in records:
+            if isinstance(record, Received):
+                self._received_from(record.origin).add(record.seqno)
+            elif isinstance(record, Sent):
+                self._next_seqno = record.seqno + 1
+            elif isinstance(record, Ticked):
+                self._recall_ticks(record.at, record.up, record.down)
+            elif isinstance(record, Published):
+                self._recall_told(record)
+            elif isinstance(record, Started):
+                self.life = record.life
+            elif isinstance(record, Summary):
+                self._recall_summary(record)
+        self.stat_records = len(records)
+
+    def _recall_summary(self, summary: Summary) -> None:
+        self.life = summary.life
+        self._next_seqno = summary.next_seqno
+        for origin, ranges in summary.received:
+            self._received[origin] = rangeset_from_wire(ranges, RANGES_MAX)
+        if summary.ticked is not None:
+            self._recall_ticks(summary.ticked.at, summary.ticked.up, summary.ticked.down)
+        for published in summary.published:
+            self._recall_told(published)
+
+    def _recall_ticks(self, at: int, up: int, down: int) -> None:
+        self._ticked_at = at
+        self.ticks.successes = up
+        self.ticks.failures = down
+
+    def _recall_told(self, record: Published) -> None:
+        told = self.told(record.key)
+        told.version = record.version
+        told.successes = record.successes
+        told.failures = record.failures
+        told.public_successes = record.public_successes
+        told.public_failures = record.public_failures
+
+    def begin_life(self, now: Micros, tick_us: int) -> None:
+        """Event 4: the ticks since the last one on disk were missed. A clock that went back (after a reboot) tells only
+        that there was a crash."""
+        self.life += 1
+        self._persist(Started(self.life))
+        if self._ticked_at != NEVER:
+            missed = (now - self._ticked_at) // tick_us if now >= self._ticked_at else 1
+            self.ticks.add(0, min(missed, MISSED_MAX))
+        self._keep_ticks(now)
+
+    # The clock
+
+    def tick(self, now: Micros, tick_us: int) -> None:
+        """Event 3; a process that was stopped in between was down to all others."""
+        missed = (now - self._ticked_at) // tick_us - 1
+        self.ticks.add(1, min(max(missed, 0), MISSED_MAX))
+        self._keep_ticks(now)
+
+    def _keep_ticks(self, now: Micros) -> None:
+        self._ticked_at = now
+        self._persist(Ticked(now, self.ticks.successes, self.ticks.failures))
+
+    # Messages
+
+    def take_number(self) -> int:
+        seqno = self._next_seqno
+        self._next_seqno = seqno + 1
+        self._persist(Sent(seqno))
+        return seqno
+
+    def has_received(self, origin: SiteId, seqno: int) -> bool:
+        known = self._received.get(origin)
+        return known is not None and known.contains(seqno)
+
+    def note_received(self, origin: SiteId, seqno: int) -> None:
+        self._received_from(origin).add(seqno)
+        self._persist(Received(origin, seqno))
+
+    def _received_from(self, origin: SiteId) -> RangeSet:
+        known = self._received.get(origin)
+        if known is None:
+            known = RangeSet()
+            self._received[origin] = known
+        return known
+
+    # Estimates
+
+    def told(self, key: int) -> Told:
+        """What was told of this; an empty entry if nothing was."""
+        known = self._told.get(key)
+        if known is None:
+            known = Told()
+            self._told[key] = known
+        return known
+
+    def told_keys(self) -> list[int]:
+        return sorted(self._told)
+
+    def keep(self, key: int) -> None:
+        """Make what was told of this durable."""
+        self._persist(self._published(key))
+
+    def _published(self, key: int) -> Published:
+        told = self._told[key]
+        return Published(key, told.version, told.successes, told.failures, told.public_successes, told.public_failures)
+
+    # Stable storage
+
+    def _persist(self, record: Record) -> None:
+        self._outbox.persist(record)
+        self.stat_records += 1
+
+    def maybe_checkpoint(self, groups: int) -> bool:
+        """Fold the records into a summary, once they are many."""
+        if self.stat_records < RECORDS_MAX:
+            return False
+        received = [(origin, self._received[origin].to_wire(RANGES_MAX)) for origin in sorted(self._received)]
+        ticked: Ticked | None = None
+        if self._ticked_at != NEVER:
+            ticked = Ticked(self._ticked_at, self.ticks.successes, self.ticks.failures)
+        published = [self._published(key) for key in self.told_keys()]
+        self._outbox.checkpoint([Summary(self.life, self._next_seqno, tuple(received), ticked, tuple(published))])
+        self.stat_records = 1
+        for group in range(groups):
+            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        return True

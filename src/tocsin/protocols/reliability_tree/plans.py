@@ -1,0 +1,129 @@
+"""From knowledge to messages: the maximum reliability tree of what is known, the fewest copies, and the plan as bytes.
+
+The tree and the copies are planning's (`tocsin.planning.reliability`). Here, a map of the network is made of
+estimates, the part that the source cannot reach and the branches that lead to no member are cut off, and the rest
+becomes bytes: for each child its number, its copies, and its own plan. A receiver reads its children and passes their
+plans on unread, so that a message is the shorter the further down it is.
+"""
+
+import math
+from typing import Final
+
+from tocsin.core.errors import InputError
+from tocsin.core.machine import SiteId
+from tocsin.core.topology import Topology
+from tocsin.planning.reliability import log_any_arrives, maximum_reliability_tree, minimal_copies
+from tocsin.protocols.reliability_tree.wire_messages import read_varint, varint
+
+PROBABILITY_MAX: Final = 0.999_999  # a topology's are below 1; such a link is taken only where there is no other
+HALVINGS: Final = 40  # of the range in which the best reach for a budget is searched
+
+
+class NetworkMap:
+    """Estimates of every process and link that a process knows of, as planning wants them."""
+
+    def __init__(self, sites: int) -> None:
+        self.crash: list[float] = [0.0] * sites  # by site
+        self.links: list[tuple[SiteId, SiteId, float]] = []  # ends and loss
+
+    def add_link(self, first: SiteId, second: SiteId, loss: float) -> None:
+        self.links.append((first, second, min(loss, PROBABILITY_MAX)))
+
+    def around(self, source: SiteId) -> tuple[Topology, list[SiteId]]:
+        """The part that has a path to the source: its nodes stand for these sites, the source's is the first."""
+        beside: dict[SiteId, list[SiteId]] = {source: []}
+        for first, second, _ in self.links:
+            beside.setdefault(first, []).append(second)
+            beside.setdefault(second, []).append(first)
+        number = {source: 0}
+        reached = [source]
+        place = 0
+        while place < len(reached):
+            for other in beside[reached[place]]:
+                if other not in number:
+                    number[other] = len(reached)
+                    reached.append(other)
+            place += 1
+        topology = Topology()
+        for site in reached:
+            topology.add_node(str(site), False, min(self.crash[site], PROBABILITY_MAX))
+        for first, second, loss in self.links:
+            if first in number:
+                topology.add_link(number[first], number[second], 1.0, loss)
+        return topology, reached
+
+
+class Plan:
+    """Who gets how many copies from whom, and what that promises."""
+
+    def __init__(self) -> None:
+        self.reach = 1.0  # probability that every member that is not left out gets the message
+        self.messages = 0  # copies in all
+        self.left_out: list[SiteId] = []  # members that no known path leads to; sorted
+        self.sends: list[tuple[SiteId, int, bytes]] = []  # the source's own: to whom, copies, their plan
+
+
+def make_plan(known: NetworkMap, source: SiteId, members: list[SiteId], reach: float, per_site: int) -> Plan:
+    """The plan with the fewest messages for that reach; an error that says why if there is none in the budget."""
+    topology, reached = known.around(source)
+    tree = maximum_reliability_tree(topology, 0)
+    wanted = set(members)
+    plan = Plan()
+    plan.left_out = sorted(wanted - set(reached) - {source})
+    is_needed = [site in wanted for site in reached]
+    for node in reversed(tree.order):
+        if is_needed[node] and node > 0:
+            is_needed[tree.parent[node]] = True
+    receivers = [node for node in tree.order if is_needed[node] and node > 0]
+    if not receivers:
+        return plan
+    success = [tree.success[node] for node in receivers]
+    counts = minimal_copies(success, reach, per_site * len(receivers))
+    plan.messages = sum(counts)
+    plan.reach = math.exp(math.fsum([log_any_arrives(success[i], counts[i]) for i in range(len(counts))]))
+    parts: list[list[bytes]] = [[] for _ in reached]  # by node: its plan so far
+    for place in range(len(receivers) - 1, -1, -1):
+        node = receivers[place]
+        below = b"".join(reversed(parts[node]))
+        parent = tree.parent[node]
+        if parent == 0:
+            plan.sends.append((reached[node], counts[place], below))
+        else:
+            parts[parent].append(varint(reached[node]) + varint(counts[place]) + varint(len(below)) + below)
+        parts[node] = []
+    plan.sends.reverse()
+    return plan
+
+
+def best_plan(known: NetworkMap, source: SiteId, members: list[SiteId], reach: float, per_site: int) -> Plan:
+    """The plan for that reach, or, where the budget is too small for it, about the best that the budget can pay."""
+    try:
+        return make_plan(known, source, members, reach, per_site)
+    except InputError:
+        possible = 0.0  # one copy each is always in the budget
+        impossible = reach
+        for _ in range(HALVINGS):
+            middle = (possible + impossible) / 2.0
+            try:
+                make_plan(known, source, members, middle, per_site)
+                possible = middle
+            except InputError:
+                impossible = middle
+        return make_plan(known, source, members, max(possible, 1e-300), per_site)
+
+
+def read_plan(data: bytes, sites: int, copies_max: int) -> list[tuple[SiteId, int, bytes]]:
+    """The children of a receiver: whom to send to, how many copies, with which plan. Empty for what is no plan."""
+    found: list[tuple[SiteId, int, bytes]] = []
+    at = 0
+    total = 0
+    while at < len(data):
+        site, at = read_varint(data, at)
+        copies, at = read_varint(data, at)
+        length, at = read_varint(data, at)
+        total += copies
+        if not 0 <= site < sites or copies < 1 or total > copies_max or length < 0 or at + length > len(data):
+            return []
+        found.append((site, copies, data[at : at + length]))
+        at += length
+    return found

@@ -1,0 +1,121 @@
+"""Estimates as bytes: five small numbers each, most of them one byte (not compiled: NumPy does the work).
+
+An estimate is (key, successes, failures, version, distortion); keys increase, and the differences are sent. Every
+number is a varint: seven bits a byte, the lowest first, the highest bit saying that more follow.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tocsin.protocols.reliability_tree.messages import EVIDENCE_MAX, VERSION_MAX
+
+FIELDS = 5
+DISTORTION_MAX = 255
+BYTES_PER_NUMBER_MAX = 9  # 63 bits
+DECODED_KEPT = 64  # the same news go to many neighbours: in one process they are decoded once
+
+
+def encode_news(columns: list[Any]) -> bytes:
+    """Columns keys (increasing), successes, failures, versions, distortions to bytes."""
+    count = len(columns[0])
+    if count == 0:
+        return b""
+    table = np.empty((count, FIELDS), dtype=np.uint64)
+    for place in range(FIELDS):
+        table[:, place] = columns[place]
+    table[1:, 0] -= table[:-1, 0].copy()
+    return varints(table.ravel())
+
+
+def varints(values: Any) -> bytes:
+    """Numbers below 2^63, one after another."""
+    lengths = np.ones(len(values), dtype=np.int64)
+    largest = int(values.max())
+    bits = 7
+    while largest >> bits:
+        lengths += values >= (1 << bits)
+        bits += 7
+    ends = np.cumsum(lengths)
+    out = np.empty(int(ends[-1]), dtype=np.uint8)
+    at = ends - lengths
+    left = values
+    while True:
+        more = lengths > 1
+        if not more.any():
+            out[at] = left
+            return out.tobytes()
+        out[at] = (left & np.uint64(0x7F)) | (more.astype(np.uint64) << np.uint64(7))
+        at = at[more] + 1
+        left = left[more] >> np.uint64(7)
+        lengths = lengths[more] - 1
+
+
+@lru_cache(maxsize=DECODED_KEPT)
+def decode_news(data: bytes, sites: int) -> Any | None:
+    """The table (a row each, five columns, int64, not to be changed), or None for what no process of ours sends."""
+    numbers = _numbers(data)
+    if numbers is None or len(numbers) == 0 or len(numbers) % FIELDS:
+        return None
+    table = numbers.reshape(-1, FIELDS)
+    keys_max = sites + sites * sites
+    if (table[:, 0] > keys_max).any() or (table[1:, 0] == 0).any():
+        return None
+    table[:, 0] = np.cumsum(table[:, 0])
+    keys = table[:, 0]
+    if int(keys[-1]) >= keys_max or int(keys.max()) != int(keys[-1]):
+        return None
+    links = keys[keys >= sites] - sites
+    if (links // sites >= links % sites).any():
+        return None
+    if (table[:, 1:3] > EVIDENCE_MAX).any() or (table[:, 3] > VERSION_MAX).any():
+        return None
+    if (table[:, 4] > DISTORTION_MAX).any():
+        return None
+    table.flags.writeable = False
+    return table
+
+
+def _numbers(data: bytes) -> Any | None:
+    """The varints of some bytes as int64; None if the last is cut off or one is too long."""
+    raw = np.frombuffer(data, dtype=np.uint8)
+    if len(raw) == 0 or raw[-1] & 0x80:
+        return None
+    ends = np.flatnonzero(raw < 0x80)
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    lengths = ends - starts + 1
+    longest = int(lengths.max())
+    if longest > BYTES_PER_NUMBER_MAX:
+        return None
+    values = (raw[starts] & 0x7F).astype(np.int64)
+    for place in range(1, longest):
+        more = lengths > place
+        values[more] |= (raw[starts[more] + place] & 0x7F).astype(np.int64) << (7 * place)
+    return values
+
+
+def varint(value: int) -> bytes:
+    """One number."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and the place after it; -1 for a number that is cut off or too long."""
+    value = 0
+    shift = 0
+    while at < len(data) and shift < 7 * BYTES_PER_NUMBER_MAX:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    return -1, at

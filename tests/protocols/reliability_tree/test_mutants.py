@@ -1,0 +1,175 @@
+"""Planted bugs in `reliability_tree`: the explorer, a bounded swarm, or what processes have learned finds each."""
+
+import math
+
+import pytest
+
+from benchmarks.reliability_runs import PERIOD_US, built, estimates, machines, network, run_until
+from tests.mutation import mutated
+from tests.protocols.reliability_tree.coverage import LEVEL, Coverage, add_seed
+from tests.protocols.small import is_caught, small
+from tocsin.core.generators import ring
+from tocsin.protocols.protocol import Protocol
+from tocsin.protocols.reliability_tree import PROTOCOL
+from tocsin.sim.exploration import Limits
+from tocsin.sim.scenario import Scenario
+
+FOLDER = "tocsin.protocols.reliability_tree."
+GIVEN = {"knowledge": "given", "given_loss": 0.3, "reach": 0.8}
+
+DELIVERIES = {
+    "delivers every copy": ("machine", "if self._memory.has_received(data.origin, data.seqno):", "if False:"),
+    "forgets what it received": ("memory", "        self._persist(Received(origin, seqno))\n", ""),
+    "forgets the number after a crash": (
+        "memory",
+        "                self._next_seqno = record.seqno + 1\n",
+        "                pass\n",
+    ),
+    "does not deliver its own": (
+        "machine",
+        "            self._outbox.deliver(group, self._site, seqno, payload)\n",
+        "            pass\n",
+    ),
+    "forgets numbers in a checkpoint": (
+        "memory",
+        "        self._next_seqno = summary.next_seqno\n",
+        "        pass\n",
+    ),
+}
+
+ESTIMATES = {
+    "line 19 as printed": (
+        "direct",
+        "lost = seqno - self._seqno - 1 if life == self._life",
+        "lost = seqno - self._seqno if life == self._life",
+    ),
+    "never counts a loss": ("direct", "        self.evidence.add(1, lost)\n", "        self.evidence.add(1, 0)\n"),
+    "never takes a suspicion back": (
+        "direct",
+        "        self.suspected = 0\n        self.heard = True\n",
+        "        self.evidence.add(0, self.suspected)\n        self.suspected = 0\n        self.heard = True\n",
+    ),
+    "counts its own end only for one kind": (
+        "direct",
+        "return self.failures() + self.peer_failures",
+        "return self.failures()",
+    ),
+    "swaps successes and failures in what it hears": (
+        "machine",
+        "            direct.peer_successes = message.successes\n            direct.peer_failures = message.failures\n",
+        "            direct.peer_successes = message.failures\n            direct.peer_failures = message.successes\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DELIVERIES)
+def test_planted_bug_in_deliveries_is_caught(name: str) -> None:
+    module, old, new = DELIVERIES[name]
+    more: tuple[tuple[str, str, str], ...] = ()
+    if "checkpoint" in name:
+        more = ((FOLDER + "memory", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 4"),)
+    mutant = mutated(PROTOCOL, FOLDER + module, old, new, *more)
+    assert is_caught(mutant, [(small(mutant, 3, 2, 100_000, GIVEN), Limits(crashes=1, repeats=1))], range(30))
+
+
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_planted_bug_in_estimates_is_caught_by_the_credible_intervals(name: str) -> None:
+    module, old, new = ESTIMATES[name]
+    mutant = mutated(PROTOCOL, FOLDER + module, old, new)
+    coverage = Coverage()
+    for seed in range(15):
+        add_seed(coverage, seed, mutant)
+    if coverage.total < 60:
+        return  # hardly anything was learned at all, where the protocol learns about 150 links
+    assert abs(coverage.rate() - LEVEL) > 4 * math.sqrt(LEVEL * (1 - LEVEL) / coverage.total) + 0.01
+
+
+LEARNING = {
+    "adopts the older version": ("knowledge", "(ahead > 0) & (ahead < VERSION_HALF)", "ahead >= VERSION_HALF"),
+    "leaves it to the owner to tell that a link is gone": (
+        "machine",
+        "                if direct.maybe_vanish():\n                    self._tell_gone(direct)\n",
+        "                direct.maybe_vanish()\n",
+    ),
+    "takes hearing for being heard": ("direct", "return self.heard and self.peer_successes > 0", "return self.heard"),
+    "forgets its evidence in a crash": (
+        "machine",
+        "        direct.evidence.add(told.successes, told.failures)\n",
+        "",
+    ),
+    "does not pass on what it hears": (
+        "knowledge",
+        "        self._changed[places] = np.arange(self.changes + 1, self.changes + 1 + len(places))\n",
+        "",
+    ),
+    "takes losses for impatience": ("direct", "if self.suspected - lost > 1 and", "if self.suspected > 0 and"),
+}
+
+
+def knows_the_ring(protocol: Protocol) -> bool:
+    """Twelve processes in a ring that loses a fifth; one comes back from a crash, one link fails for ever, one in one
+    direction, one process vanishes. Does everybody end up with the right map, good evidence, and quick timeouts?"""
+    scenario = network("reliability_tree", {"shape": "ring", "nodes": 12}, {"vanish_after": 12, "news_max": 16})
+    simulation = built(Scenario(scenario.config, "mutant", scenario._folder, protocol), 1, ring(12, loss=0.2))
+    simulation.start()
+    model = simulation.world.network
+    assert model is not None
+    run_until(simulation, 100 * PERIOD_US)
+    simulation.crash(simulation.kernel.now, 2)
+    simulation.recover(simulation.kernel.now, 2)
+    run_until(simulation, 110 * PERIOD_US)
+    if any(machine.knowledge.process_count() < 12 for machine in machines(simulation)):
+        return False
+    if any(sum(pair) < 150 for machine in machines(simulation) for pair in estimates(machine, 12).values()):
+        return False
+    if any(direct.timeout > 3 for machine in machines(simulation) for direct in machine.neighbours):
+        return False
+    model.fail_link(5)
+    model.conditions.cut(4, 3)
+    run_until(simulation, 160 * PERIOD_US)
+    if any(len(estimates(machine, 12)) != 10 for machine in machines(simulation)):
+        return False
+    model.repair_link(5)
+    model.conditions.heal()
+    run_until(simulation, 180 * PERIOD_US)
+    simulation.crash(simulation.kernel.now, 0)
+    run_until(simulation, 230 * PERIOD_US)
+    return all(len(estimates(machine, 12)) == 10 for machine in machines(simulation))
+
+
+def test_the_protocol_itself_learns_the_ring() -> None:
+    assert knows_the_ring(PROTOCOL)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_planted_bug_in_learning_is_caught(name: str) -> None:
+    module, old, new = LEARNING[name]
+    assert not knows_the_ring(mutated(PROTOCOL, FOLDER + module, old, new))
+
+
+def knows_a_line_again(protocol: Protocol) -> bool:
+    """Twenty processes in a line; the first comes back from a crash: its only neighbour tells it in two pieces."""
+    options = {"news_max": 16, "news_growth": 1.0}
+    scenario = network("reliability_tree", {"shape": "ring", "nodes": 20}, options)
+    simulation = built(Scenario(scenario.config, "mutant", scenario._folder, protocol), 1, ring(20))
+    simulation.start()
+    model = simulation.world.network
+    assert model is not None
+    model.fail_link(19)
+    run_until(simulation, 60 * PERIOD_US)
+    simulation.crash(simulation.kernel.now, 0)
+    simulation.recover(simulation.kernel.now, 0)
+    run_until(simulation, 66 * PERIOD_US)
+    first = machines(simulation)[0]
+    return first.knowledge.process_count() == 20 and len(estimates(first, 20)) == 19
+
+
+def test_news_that_do_not_fit_are_not_said_to_be_told() -> None:
+    assert knows_a_line_again(PROTOCOL)
+    mutant = mutated(
+        PROTOCOL,
+        FOLDER + "knowledge",
+        "            upto = int(np.partition(numbers, most - 1)[most - 1])\n            rows = rows[numbers <= upto]\n",
+        "            rows = rows[numbers <= int(np.partition(numbers, most - 1)[most - 1])]\n",
+    )
+    assert not knows_a_line_again(mutant)

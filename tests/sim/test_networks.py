@@ -3,7 +3,7 @@
 from tests.sim.worlds import Stage, Word
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
-from tocsin.sim.conditions import EXPONENTIAL, LONG_TAIL, UNIFORM, Delay
+from tocsin.sim.conditions import Exponential, LongTail, Uniform
 
 
 def test_mesh_sends_one_after_another() -> None:
@@ -122,9 +122,9 @@ def test_a_cut_is_one_way() -> None:
 
 def test_delay_distributions_have_their_means() -> None:
     rng = Rng(5)
-    uniform = [Delay(UNIFORM, 100, 300).draw(rng) for _ in range(20_000)]
+    uniform = [Uniform(100, 300).draw(rng) for _ in range(20_000)]
     assert min(uniform) >= 100 and max(uniform) <= 300 and abs(sum(uniform) / 20_000 - 200) < 2
-    exponential = [Delay(EXPONENTIAL, 50, 1_000).draw(rng) for _ in range(20_000)]
+    exponential = [Exponential(50, 1_000).draw(rng) for _ in range(20_000)]
     assert min(exponential) >= 50 and abs(sum(exponential) / 20_000 - 1_050) < 25
-    tail = sorted(Delay(LONG_TAIL, 100, 0).draw(rng) for _ in range(20_000))
+    tail = sorted(LongTail(100).draw(rng) for _ in range(20_000))
     assert tail[0] >= 100 and tail[10_000] < 200 and tail[-1] > 10_000

@@ -7,7 +7,7 @@ from tocsin.core.message import Message, Options, Record
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Assumptions, Protocol
-from tocsin.sim.conditions import CONSTANT, Conditions, Delay
+from tocsin.sim.conditions import Conditions, Constant
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
 from tocsin.sim.networks.lan import Lan
@@ -84,9 +84,9 @@ class Stage:
         self.kernel = Kernel()
         self.world = World(self.kernel, names, ["all"], [list(range(sites))])
         self.trace = TraceBuffer("test", names)
-        self.world.trace = self.trace
+        self.world.record(self.trace)
         self.world.add_sites(Rng(1))
-        self.conditions = Conditions(sites, Delay(CONSTANT, delay_us, delay_us), Rng(2))
+        self.conditions = Conditions(sites, Constant(delay_us), Rng(2))
         self.network = self._network(model, topology, extra)
         self.simulation = Simulation(SCRIBE, Options(), self.world, self.kernel, Rng(3), topology)
         self.simulation.set_network(self.network)

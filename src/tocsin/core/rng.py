@@ -6,7 +6,7 @@ and the label only, never on how many numbers were drawn: one more draw in the n
 """
 
 import hashlib
-import math
+from math import log
 from typing import Final
 
 _MASK: Final = 0xFFFFFFFF
@@ -46,10 +46,10 @@ class Rng:
         b = self._b
         c = self._c
         result = (self._a + b + self._counter) & _MASK
-        self._counter = (self._counter + 1) & _MASK
+        self._counter += 1
         self._a = b ^ (b >> 9)
-        self._b = (c + (c << 3)) & _MASK
-        self._c = (((c << 21) & _MASK) + (c >> 11) + result) & _MASK
+        self._b = (c * 9) & _MASK
+        self._c = ((c << 21) + (c >> 11) + result) & _MASK
         return result
 
     def random(self) -> float:
@@ -73,7 +73,7 @@ class Rng:
 
     def exponential(self, mean: float) -> float:
         """An exponential variate of the given mean."""
-        return -math.log(1.0 - self.bits() * _SCALE) * mean
+        return -log(1.0 - self.bits() * _SCALE) * mean
 
     def shuffle(self, items: list[int]) -> None:
         """Shuffle integers in place."""

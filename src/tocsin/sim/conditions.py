@@ -1,36 +1,55 @@
 """What any network does to messages: delay, loss, duplication, reordering, partitions."""
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 from tocsin.core.machine import SiteId
 from tocsin.core.rng import Rng
 
-CONSTANT: Final = 0
-UNIFORM: Final = 1
-EXPONENTIAL: Final = 2
-LONG_TAIL: Final = 3
-
 TAIL_SHAPE: Final = 1.5  # a Pareto tail with a mean and without a variance: rare delays of 100 times the median
 TAIL_MAX: Final = 1000.0  # no delay beyond this multiple of the smallest, so that runs end
 
 
-class Delay:
+class Delay(ABC):
     """A distribution of delays in microseconds: never negative."""
 
-    def __init__(self, shape: int, low_us: int, high_us: int) -> None:
-        self.shape = shape
-        self.low_us = low_us  # constant, smallest; for an exponential the part that is always there
-        self.high_us = high_us  # largest of a uniform; mean of an exponential's random part
+    @abstractmethod
+    def draw(self, rng: Rng) -> int: ...
+
+
+class Constant(Delay):
+    def __init__(self, delay_us: int) -> None:
+        self._delay_us = delay_us
 
     def draw(self, rng: Rng) -> int:
-        if self.shape == CONSTANT:
-            return self.low_us
-        if self.shape == UNIFORM:
-            return rng.between(self.low_us, self.high_us)
-        if self.shape == EXPONENTIAL:
-            return self.low_us + int(rng.exponential(float(self.high_us)))
+        return self._delay_us
+
+
+class Uniform(Delay):
+    def __init__(self, low_us: int, high_us: int) -> None:
+        self._low_us = low_us
+        self._high_us = high_us
+
+    def draw(self, rng: Rng) -> int:
+        return rng.between(self._low_us, self._high_us)
+
+
+class Exponential(Delay):
+    def __init__(self, low_us: int, mean_us: int) -> None:
+        self._low_us = low_us  # always there
+        self._mean_us = float(mean_us)  # of the random part
+
+    def draw(self, rng: Rng) -> int:
+        return self._low_us + int(rng.exponential(self._mean_us))
+
+
+class LongTail(Delay):
+    def __init__(self, low_us: int) -> None:
+        self._low_us = low_us  # the smallest
+
+    def draw(self, rng: Rng) -> int:
         tail = float((1.0 - rng.random()) ** (-1.0 / TAIL_SHAPE))
-        return int(self.low_us * min(tail, TAIL_MAX))
+        return int(self._low_us * min(tail, TAIL_MAX))
 
 
 class Conditions:

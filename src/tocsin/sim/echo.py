@@ -17,12 +17,12 @@ class Echo(Machine):
         self.caught = 0
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        self._throw(Ball(0))
+        self._outbox.send(self._somebody(), Ball(0))
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         self.caught += 1
         if isinstance(message, Ball):
-            self._throw(Ball(message.throws + 1))
+            self._outbox.send(self._somebody(), Ball(message.throws + 1))
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         """No timer is ever set."""
@@ -30,6 +30,7 @@ class Echo(Machine):
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         return self.caught
 
-    def _throw(self, ball: Ball) -> None:
+    def _somebody(self) -> SiteId:
+        """Anybody else."""
         target = self._rng.below(self._sites - 1)
-        self._outbox.send(target if target < self._site else target + 1, ball)
+        return target if target < self._site else target + 1

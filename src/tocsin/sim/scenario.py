@@ -16,7 +16,7 @@ from tocsin.files import read_document
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
 from tocsin.sim import faults as fault_kinds
-from tocsin.sim.conditions import CONSTANT, EXPONENTIAL, LONG_TAIL, UNIFORM, Conditions, Delay
+from tocsin.sim.conditions import Conditions, Constant, Delay, Exponential, LongTail, Uniform
 from tocsin.sim.faults import Fault
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
@@ -224,7 +224,7 @@ class Scenario:
         kernel = Kernel()
         topology = generate(self._generated, rng.fork("topology")) if self._generated is not None else self.topology
         world = World(kernel, self.names, self.group_names, [list(members) for members in self.groups])
-        world.trace = trace
+        world.record(trace)
         if trace is not None or codec_on_the_way:
             world.codec = self.protocol.codec()
         world.add_sites(rng)
@@ -286,11 +286,10 @@ class Scenario:
 def delay_from_config(config: NetworkConfig) -> Delay:
     given = config.delay_us
     if isinstance(given, int):
-        return Delay(CONSTANT, given, given)
+        return Constant(given)
     if isinstance(given, DelayConfig):
-        shape = EXPONENTIAL if given.shape == "exponential" else LONG_TAIL
-        return Delay(shape, given.low_us, given.mean_us)
-    return Delay(UNIFORM, given[0], given[1])
+        return Exponential(given.low_us, given.mean_us) if given.shape == "exponential" else LongTail(given.low_us)
+    return Uniform(given[0], given[1])
 
 
 def scenario_from_document(document: dict[str, Any], source: str, folder: Path) -> Scenario:

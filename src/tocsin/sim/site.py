@@ -33,6 +33,8 @@ PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer ho
 class Surroundings(ABC):
     """What a site needs from the world around it: a network, and somebody who takes notes."""
 
+    traces_messages: bool  # whether somebody wants to know of every message
+
     @abstractmethod
     def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None: ...
 
@@ -40,7 +42,8 @@ class Surroundings(ABC):
     def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> None: ...
 
     @abstractmethod
-    def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None: ...
+    def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
+        """Called only where messages are traced."""
 
     @abstractmethod
     def on_drop(
@@ -226,7 +229,8 @@ class Site(Outbox):
                 self._kernel.schedule(now + self.receive_us, _Processed(self, self.life))
         else:
             self.handled += 1
-            self._world.on_receive(now, source, self.site, message, size)
+            if self._world.traces_messages:
+                self._world.on_receive(now, source, self.site, message, size)
             machine.on_message(now, source, message)
             if self._step is not None or self.pending:
                 self._end_step(now)
@@ -238,7 +242,8 @@ class Site(Outbox):
         item = self._input.pop(0)
         if item.message is not None:
             self.handled += 1
-            self._world.on_receive(now, item.source, self.site, item.message, item.size)
+            if self._world.traces_messages:
+                self._world.on_receive(now, item.source, self.site, item.message, item.size)
             self.machine.on_message(now, item.source, item.message)
             self._end_step(now)
         self._processing = len(self._input) > 0

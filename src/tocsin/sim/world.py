@@ -71,11 +71,16 @@ class World(Surroundings):
         self.sites: list[Site] = []
         self.network: Network | None = None  # set once, before anything happens
         self.trace: TraceSink | None = None
-        self.trace_messages = True  # False: no rows for send, receive, drop
+        self.traces_messages = False  # whether there are rows for send, receive, drop
         self.on_own_delivery: OwnDeliveries | None = None
         self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
         self.tally = Tally()
         self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered
+
+    def record(self, trace: TraceSink | None, messages: bool = True) -> None:
+        """Write a trace; with `messages`, of every message too."""
+        self.trace = trace
+        self.traces_messages = trace is not None and messages
 
     def add_sites(self, rng: Rng) -> None:
         for site in range(len(self.names)):
@@ -85,7 +90,7 @@ class World(Surroundings):
 
     def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None:
         network = self.network
-        assert network is not None and target != source
+        assert network is not None
         tally = self.tally
         kind: str = message.kind
         tally.sends[kind] = tally.sends.get(kind, 0) + 1
@@ -93,7 +98,7 @@ class World(Surroundings):
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
-        if self.trace is not None and self.trace_messages:
+        if self.traces_messages:
             self._note_message(now, source, "send", target, message, size)
         network.send(now, source, target, message, size)
 
@@ -111,7 +116,7 @@ class World(Surroundings):
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
-        if self.trace is not None and self.trace_messages:
+        if self.traces_messages:
             self._note_message(now, source, "send", -1, message, size)
         network.multicast(now, source, targets, message, size)
 
@@ -122,13 +127,12 @@ class World(Surroundings):
         return self.codec.decode(data), len(data)
 
     def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
-        if self.trace is not None and self.trace_messages:
-            self._note_message(now, target, "receive", source, message, size)
+        self._note_message(now, target, "receive", source, message, size)
 
     def on_drop(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int, reason: str) -> None:
         drops = self.tally.drops
         drops[reason] = drops.get(reason, 0) + 1
-        if self.trace is not None and self.trace_messages:
+        if self.traces_messages:
             self._note_message(now, source, "drop", target, message, size)
 
     def _note_message(self, now: Micros, site: SiteId, event: str, peer: SiteId, message: Message, size: int) -> None:

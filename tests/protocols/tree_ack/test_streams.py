@@ -44,7 +44,7 @@ def run(document: dict[str, Any], seed: int) -> tuple[Scenario, Simulation]:
     scenario = scenario_from_document(document, "streams", Path())
     trace = TraceBuffer("streams", scenario.names)
     simulation = scenario.build(seed, trace)
-    simulation.world.trace_messages = False
+    simulation.world.record(trace, messages=False)
     run_to_end(simulation, scenario.config.duration_us)
     report = check_rows(scenario, list(trace.rows()), scenario.protocol.guarantees)
     assert first_violation(report) is None

@@ -31,8 +31,8 @@ class Mesh(Network):
         if self._process_us > 0:
             sent_at = max(now, self._free_at[source])
             self._free_at[source] = sent_at + self._process_us
-        arrives_at = sent_at + self.conditions.delay.draw(self.conditions.rng)
-        self._carry(now, arrives_at, source, target, message, size)
+        conditions = self.conditions
+        self._carry(now, sent_at + conditions.delay.draw(conditions.rng), source, target, message, size)
 
     def multicast(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message, size: int) -> None:
         for target in targets:

@@ -1,13 +1,12 @@
 """The table of estimates against a dictionary, its news, and its bytes."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from tocsin.core.rng import Rng
 from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key
 from tocsin.protocols.reliability_tree.wire_messages import (
+    News,
     decode_news,
     encode_news,
     read_varint,
@@ -43,15 +42,21 @@ def random_table(rng: Rng) -> list[tuple[int, int, int, int, int]]:
     return [(key, rng.below(65_536), rng.below(300), rng.below(6), rng.below(256)) for key in sorted(keys)]
 
 
-def as_array(table: list[tuple[int, int, int, int, int]]) -> Any:
-    return np.array(table, dtype=np.int64).reshape(-1, 5)
+def as_news(table: list[tuple[int, int, int, int, int]]) -> News:
+    return News(np.array(table, dtype=np.int64).reshape(-1, 5), SITES)
 
 
 def rows(knowledge: Knowledge) -> dict[int, tuple[int, int, int, int]]:
-    _, news = knowledge.news(0, 1 << 20)
-    table = decode_news(news, SITES) if news else []
-    assert table is not None
-    return {int(row[0]): tuple(int(value) for value in row[1:]) for row in table}  # type: ignore[misc]
+    _, data = knowledge.news(0, 1 << 20)
+    if not data:
+        return {}
+    news = decode_news(data, SITES)
+    assert news is not None
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for row, key in enumerate(news.keys.tolist()):
+        evidence = int(news.successes[row]), int(news.failures[row])
+        found[key] = (*evidence, int(news.versions[row]), knowledge.distortion(key))
+    return found
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -60,7 +65,7 @@ def test_bulk_merging_is_merging_one_by_one(seed: int) -> None:
     clever, dumb = Knowledge(2, SITES), DumbKnowledge(2)
     for _ in range(60):
         table = random_table(rng)
-        clever.merge(as_array(table), rng.below(3))
+        clever.merge(as_news(table), rng.below(3))
         dumb.merge(table)
         assert rows(clever) == dumb.rows
 
@@ -74,7 +79,7 @@ def test_news_since_the_acknowledged_number_are_enough(seed: int) -> None:
     sent = 0
     for step in range(200):
         if step < 150:
-            here.merge(as_array(random_table(rng)), 0)
+            here.merge(as_news(random_table(rng)), 0)
             here.publish(2, step + 1, step, 1)
         upto, news = here.news(held, 4)
         if news:
@@ -96,7 +101,7 @@ def test_what_is_ours_is_never_replaced_and_contradiction_is_noticed() -> None:
     key = link_key(1, 4, SITES)
     knowledge.publish(key, 5, 50, 1)
     foreign = link_key(0, 1, SITES)
-    table = as_array([(1, 7, 7, 4, 0), (foreign, 9, 0, 2, 0), (key, 9, 9, 5, 0)])
+    table = as_news([(1, 7, 7, 4, 0), (foreign, 9, 0, 2, 0), (key, 9, 9, 5, 0)])
     assert knowledge.merge(table, 0) == [(1, 4)]  # an older life told version 4 of us
     assert rows(knowledge) == {1: (100, 2, 3, 0), key: (50, 1, 5, 0), foreign: (9, 0, 2, 1)}
 
@@ -105,20 +110,18 @@ def test_versions_wrap_round() -> None:
     assert is_newer(0, 65_535) and is_newer(5, 65_000) and not is_newer(65_535, 0)
     assert not is_newer(7, 7) and is_newer(0, -1)
     knowledge = Knowledge(0, SITES)
-    knowledge.merge(as_array([(3, 10, 0, 65_535, 0)]), 0)
-    knowledge.merge(as_array([(3, 20, 0, 0, 7)]), 0)
+    knowledge.merge(as_news([(3, 10, 0, 65_535, 0)]), 0)
+    knowledge.merge(as_news([(3, 20, 0, 0, 7)]), 0)
     assert rows(knowledge)[3] == (20, 0, 0, 8)
 
 
 def test_silence_of_the_neighbour_distorts_what_came_from_it() -> None:
     knowledge = Knowledge(0, SITES)
-    knowledge.merge(as_array([(3, 10, 0, 1, 0)]), 0)
-    knowledge.merge(as_array([(4, 10, 0, 1, 4)]), 1)
+    knowledge.merge(as_news([(3, 10, 0, 1, 0)]), 0)
+    knowledge.merge(as_news([(4, 10, 0, 1, 4)]), 1)
     knowledge.age(0)
     assert (knowledge.distortion(3), knowledge.distortion(4), knowledge.distortion(5)) == (2, 5, -1)
-    knowledge.merge(
-        as_array([(3, 10, 0, 1, 0)]), 1
-    )  # the other neighbour is as near as the first was: it is better now
+    knowledge.merge(as_news([(3, 10, 0, 1, 0)]), 1)  # the other neighbour is as near as the first was: it is better now
     assert knowledge.distortion(3) == 1
     knowledge.age(0)
     assert knowledge.distortion(3) == 1
@@ -130,7 +133,7 @@ def test_silence_of_the_neighbour_distorts_what_came_from_it() -> None:
 def test_gone_links_are_not_on_the_map() -> None:
     knowledge = Knowledge(0, SITES)
     present, gone = link_key(1, 2, SITES), link_key(3, 2, SITES)
-    knowledge.merge(as_array([(4, 8, 1, 1, 0), (present, 10, 3, 1, 0), (gone, 0, 0, 9, 0)]), 0)
+    knowledge.merge(as_news([(4, 8, 1, 1, 0), (present, 10, 3, 1, 0), (gone, 0, 0, 9, 0)]), 0)
     assert knowledge.links() == ([1], [2], [10], [3])
     assert knowledge.processes() == ([4], [8], [1])
 
@@ -146,7 +149,8 @@ def test_an_estimate_takes_a_few_bytes() -> None:
     data = encode_news(columns)
     assert len(data) / count < 7
     table = decode_news(data, 100)
-    assert table is not None and (table == np.stack(columns, axis=1)).all()
+    assert table is not None and (table.keys == keys).all() and (table.successes == 760).all()
+    assert (table.failures == 40).all() and (table.versions == 30).all() and (table.distortions == 4).all()
 
 
 def test_varints() -> None:

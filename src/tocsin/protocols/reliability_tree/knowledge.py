@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tocsin.core.machine import SiteId
-from tocsin.protocols.reliability_tree.wire_messages import encode_news
+from tocsin.protocols.reliability_tree.wire_messages import News, encode_news, key_type
 
 DISTORTION_MAX: Final = 255
 OWN: Final = 255  # in `via`: not adopted from a neighbour, or from one beyond the 254th
@@ -36,9 +36,7 @@ class Knowledge:
         self.changes = 0  # numbered so far
         self._site = site
         self._sites = sites
-        self._first_own_link = sites + site * sites  # keys of links owned here: this … + sites - 1
-        wide = sites + sites * sites > 0xFFFFFFFF
-        self._keys: Any = np.empty(0, dtype=np.uint64 if wide else np.uint32)  # strictly increasing
+        self._keys: Any = np.empty(0, dtype=key_type(sites))  # strictly increasing
         self._successes: Any = np.empty(0, dtype=np.uint16)
         self._failures: Any = np.empty(0, dtype=np.uint16)
         self._version: Any = np.empty(0, dtype=np.uint16)
@@ -55,7 +53,7 @@ class Knowledge:
         """An estimate of our own, or (of a neighbour that vanished) in its owner's place."""
         place = int(np.searchsorted(self._keys, key))
         if place == len(self._keys) or int(self._keys[place]) != key:
-            self._insert(np.array([place]), np.array([[key, 0, 0, 0, 0]], dtype=np.int64))
+            self._insert(np.array([place]), [np.array([value]) for value in (key, 0, 0, 0, 0)])
         self.changes += 1
         self._successes[place] = successes
         self._failures[place] = failures
@@ -71,68 +69,71 @@ class Knowledge:
 
     # From neighbours
 
-    def merge(self, table: Any, via: int) -> list[tuple[int, int]]:
-        """Adopt what is less distorted. Answers our own keys of which newer versions than ours are about, with these:
-        we, or a neighbour in our place, told them in an earlier life."""
+    def merge(self, news: News, via: int) -> list[tuple[int, int]]:
+        """Adopt what is less distorted (Algorithm 3). Answers our own keys of which newer versions than ours are about,
+        with these: we, or a neighbour in our place, told them before a crash of ours."""
         via = min(via, OWN)
-        contested: list[tuple[int, int]] = []
-        keys = table[:, 0]
-        own = (keys == self._site) | ((keys >= self._first_own_link) & (keys < self._first_own_link + self._sites))
-        if own.any():
-            for row in np.flatnonzero(own):
-                key = int(keys[row])
-                if is_newer(int(table[row, 3]), self.version(key)):
-                    contested.append((key, int(table[row, 3])))
-            table = table[~own]
-            keys = table[:, 0]
-        if len(keys) == 0:
-            return contested
-        keys = keys.astype(self._keys.dtype)
-        places = np.searchsorted(self._keys, keys)
+        keys = news.keys
         if len(self._keys) == 0:
-            known = np.zeros(len(keys), dtype=bool)
-        else:
-            known = self._keys[np.minimum(places, len(self._keys) - 1)] == keys
+            return self._insert_adopted(np.arange(len(keys)), np.zeros(len(keys), dtype=np.int64), news, via)
+        places = self._keys.searchsorted(keys)
+        known = self._keys.take(places, mode="clip") == keys
+        ahead = news.versions - self._version.take(places, mode="clip")  # modulo 2^16, as versions are
+        nearer = (ahead == 0) & (news.distortions < self._distortion.take(places, mode="clip"))
+        taken = ((ahead != 0) & (ahead < VERSION_HALF)) | nearer
         if known.all():
-            self._adopt(table, places, via)
-        else:
-            self._adopt(table[known], places[known], via)
-            fresh = ~known
-            added = table[fresh].copy()
-            added[:, 4] = np.minimum(added[:, 4] + 1, DISTORTION_MAX)
-            self._insert_adopted(places[fresh], added, via)
+            return self._adopt(np.flatnonzero(taken), places, news, via)
+        contested = self._adopt(np.flatnonzero(taken & known), places, news, via)
+        fresh = np.flatnonzero(~known)
+        places = self._keys.searchsorted(keys[fresh])
+        return contested + self._insert_adopted(fresh, places, news, via)
+
+    def _adopt(self, taken: Any, places: Any, news: News, via: int) -> list[tuple[int, int]]:
+        """Take these rows of the news, but for those that are ours to tell."""
+        if len(taken) == 0:
+            return []
+        taken, contested = self._without_own(taken, news)
+        rows = places[taken]
+        self._successes[rows] = news.successes[taken]
+        self._failures[rows] = news.failures[taken]
+        self._version[rows] = news.versions[taken]
+        self._distortion[rows] = news.distortions[taken]
+        self._via[rows] = via
+        self._number(rows)
         return contested
 
-    def _adopt(self, table: Any, places: Any, via: int) -> None:
-        """Algorithm 3 for rows that are known here."""
-        ahead = (table[:, 3] - self._version[places]) & VERSION_BITS
-        distortion = np.minimum(table[:, 4] + 1, DISTORTION_MAX)
-        newer = (ahead > 0) & (ahead < VERSION_HALF)
-        nearer = (ahead == 0) & (distortion < self._distortion[places])
-        taken = newer | nearer
-        if not taken.any():
-            return
-        places = places[taken]
-        self._successes[places] = table[taken, 1]
-        self._failures[places] = table[taken, 2]
-        self._version[places] = table[taken, 3]
-        self._distortion[places] = distortion[taken]
-        self._via[places] = via
-        self._number(places)
+    def _insert_adopted(self, fresh: Any, places: Any, news: News, via: int) -> list[tuple[int, int]]:
+        """Take rows of the news that are not known here; `places`: where they belong."""
+        kept, contested = self._without_own(fresh, news)
+        if len(kept) < len(fresh):
+            places = places[np.isin(fresh, kept)]
+        columns = [news.keys, news.successes, news.failures, news.versions, news.distortions]
+        self._insert(places, [column[kept] for column in columns])
+        rows = places + np.arange(len(places))
+        self._via[rows] = via
+        self._number(rows)
+        return contested
 
-    def _insert_adopted(self, places: Any, added: Any, via: int) -> None:
-        self._insert(places, added)
-        places = places + np.arange(len(places))
-        self._via[places] = via
-        self._number(places)
+    def _without_own(self, taken: Any, news: News) -> tuple[Any, list[tuple[int, int]]]:
+        """What others may tell, and our own keys among the rest with the versions that others hold."""
+        keys = news.keys[taken].astype(np.int64)
+        own = (keys == self._site) | (keys // self._sites == self._site + 1)
+        if not own.any():
+            return taken, []
+        contested: list[tuple[int, int]] = []
+        for row in taken[own].tolist():
+            key = int(news.keys[row])
+            if is_newer(int(news.versions[row]), self.version(key)):
+                contested.append((key, int(news.versions[row])))
+        return taken[~own], contested
 
-    def _insert(self, places: Any, added: Any) -> None:
-        """New rows at these places of the table as it is now."""
-        self._keys = np.insert(self._keys, places, added[:, 0])
-        self._successes = np.insert(self._successes, places, added[:, 1])
-        self._failures = np.insert(self._failures, places, added[:, 2])
-        self._version = np.insert(self._version, places, added[:, 3])
-        self._distortion = np.insert(self._distortion, places, added[:, 4])
+    def _insert(self, places: Any, columns: list[Any]) -> None:
+        """New rows (keys, successes, failures, versions, distortions) at these places of the table as it is now."""
+        self._keys = np.insert(self._keys, places, columns[0])
+        self._successes = np.insert(self._successes, places, columns[1])
+        self._failures = np.insert(self._failures, places, columns[2])
+        self._version = np.insert(self._version, places, columns[3])
+        self._distortion = np.insert(self._distortion, places, columns[4])
         self._via = np.insert(self._via, places, OWN)
         self._changed = np.insert(self._changed, places, 0)
 

@@ -243,10 +243,10 @@ class ReliabilityTree(Machine):
     def _learn(self, direct: Direct, message: Heartbeat) -> None:
         """Lines 26 to 33, for what the neighbour says is new."""
         if message.news:
-            table = decode_news(message.news, self._sites)
-            if table is None:
+            news = decode_news(message.news, self._sites)
+            if news is None:
                 return  # nothing that a process of ours sends
-            for key, version in self.knowledge.merge(table, direct.index):
+            for key, version in self.knowledge.merge(news, direct.index):
                 self._contradict(key, version)
         direct.have = max(direct.have, message.upto)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.pipeline.clusters import connect_server, standalone_cluster
 from tocsin.pipeline.grid import load_grid
 from tocsin.pipeline.results import Results, read_status
 from tocsin.pipeline.sweep import Progress, Sweep
@@ -109,3 +110,23 @@ def test_kill_9_and_go_on(tmp_path: Path) -> None:
         done = subprocess.run([*command, str(tmp_path / out), "--json"], capture_output=True, check=True)
         assert json.loads(done.stdout)["cells"] == 60
     assert rows(tmp_path / "broken") == rows(tmp_path / "whole")
+
+
+@pytest.mark.long
+def test_the_same_rows_on_a_cluster_and_through_spark_connect(tmp_path: Path) -> None:
+    """Three masters, three processes: `local[2]`, a master with two workers, a Connect server."""
+    path = write_grid(tmp_path)
+
+    def swept(master: str) -> list[dict[str, Any]]:
+        out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        words = [sys.executable, "-m", "tocsin.cli.main", "sweep", str(path), "--out", str(out), "--master", master]
+        done = subprocess.run([*words, "--json"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["cells"] == 9
+        return rows(out)
+
+    here = swept("local[2]")
+    with standalone_cluster(tmp_path) as address:
+        assert swept(address) == here
+    with connect_server() as address:
+        assert swept(address) == here

@@ -161,6 +161,14 @@ class BruteRun:
         number = max(row.view or 0 for row in ends)
         return {site for row in ends if row.view == number for site in self.view_members(group, row)}
 
+    def stayed(self, site: str, group: str) -> bool:
+        if site not in self.last_members(group):
+            return False
+        own = [row for row in self.views(group) if row.group == group]
+        if not own:
+            return True
+        return site in self.listed(group) and all(site in (row.members or ()) for row in own if row.site == site)
+
     # Integrity and what is owed
 
     def integrity(self) -> Answer:
@@ -190,7 +198,7 @@ class BruteRun:
         checked = violations = 0
         for each in self.messages:
             row = self.broadcast_row(each)
-            if row is None or not self.up(row.site) or row.site not in self.last_members(each[0]):
+            if row is None or not self.up(row.site) or not self.stayed(row.site, each[0]):
                 continue
             checked += 1
             violations += each not in self.order_at(row.site)

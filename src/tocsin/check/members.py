@@ -134,6 +134,15 @@ class Members:
             self._last[group] = frozenset[str]().union(*lists) if lists else self.listed(group)
         return self._last[group]
 
+    def stayed(self, log: Log, group: str) -> bool:
+        """Whether a site that is a member at the end was one all along; it owes itself its own broadcasts then."""
+        if log.site not in self.last(group):
+            return False
+        if self.scope(group) is None:
+            return True
+        listed = log.site in self.listed(group)
+        return listed and all(log.site in view.members for view in self.views(log, group))
+
     def _last_views(self, scope: str | None) -> list[View]:
         """The last views of correct sites, those with the greatest number; each view once."""
         if scope not in self._ends:

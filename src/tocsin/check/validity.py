@@ -23,7 +23,7 @@ def check_validity(case: Case) -> Finding:
                 continue
             stream = stream_of[message]
             if stream not in owes:
-                owes[stream] = log.site in case.members.last(streams[stream].group or "")
+                owes[stream] = case.members.stayed(log, streams[stream].group or "")
             if not owes[stream]:
                 continue
             checked += 1

@@ -2,7 +2,7 @@
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
-from tocsin.protocols import coordinator_tree, counter_token, reliability_tree, tree_ack
+from tocsin.protocols import coordinator_tree, counter_token, propagation_graph, reliability_tree, tree_ack
 from tocsin.protocols.baselines import ack_all, lamport, optimistic_token, push_gossip, sequencer, totem_ring, two_phase
 from tocsin.protocols.protocol import Protocol
 
@@ -10,6 +10,7 @@ _ALL = (
     ack_all.PROTOCOL,
     coordinator_tree.PROTOCOL,
     counter_token.PROTOCOL,
+    propagation_graph.PROTOCOL,
     reliability_tree.PROTOCOL,
     tree_ack.PROTOCOL,
     lamport.PROTOCOL,

@@ -186,7 +186,7 @@ def _counts(facts: RunFacts, members: Members, logs: list[LogScan]) -> dict[str,
         for log in logs
         if log.facts.up
         for group, (count, _) in log.sent.items()
-        if log.facts.site in members.last(group)
+        if members.stayed(log.facts, group)
     )
     counts["agreement"] = sum(sent[group] for group in {g for log in logs if log.facts.up for g in log.sequences})
     counts["uniform_agreement"] = sum(sent[group] for group in {g for log in logs for g in log.sequences})

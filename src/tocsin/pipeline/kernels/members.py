@@ -76,6 +76,15 @@ class Members:
             self._last[group] = frozenset[str]().union(*lists) if lists else self.listed(group)
         return self._last[group]
 
+    def stayed(self, site: SiteFacts, group: str) -> bool:
+        """Whether a site that is a member at the end was one all along; it owes itself its own broadcasts then."""
+        if site.site not in self.last(group):
+            return False
+        if self.scope(group) is None:
+            return True
+        listed = site.site in self.listed(group)
+        return listed and all(site.site in view.members for view in site.views if view.group == group)
+
     def of_view(self, group: str, view: View) -> frozenset[str]:
         return view.members & self.listed(group) if self.is_restricted(group) else view.members
 

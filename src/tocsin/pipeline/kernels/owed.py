@@ -16,7 +16,7 @@ def find_validity(case: Case) -> Found:
     for log, site in enumerate(case.facts.whole):
         if not site.up or not site.has_broadcasts:
             continue
-        owes = np.array([site.site in case.members.last(group) for group in case.group_names], np.bool_)
+        owes = np.array([case.members.stayed(site, group) for group in case.group_names], np.bool_)
         if not owes.any():
             continue
         own = np.flatnonzero((case.source == log) & case.core)

@@ -1,0 +1,406 @@
+"""What `propagation_graph` sends and keeps.
+
+Three kinds of numbers, kept apart by name: `number` on an edge (per sender and receiver, from 0 in each graph), `rank`
+in a group (given by its primary destination, from 0 in each graph) and `place` at the source (per source and group,
+for ever). `seqno` is the origin's number of the message, as the application knows it.
+"""
+
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from tocsin.core.message import Message, Record
+
+Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number or a count
+Pair = tuple[Number, Number]
+Numbers = tuple[Number, ...]
+
+
+class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What defines a graph: everybody computes the same forest from it."""
+
+    number: Number  # of the graph
+    groups: tuple[Numbers, ...]  # by group: sorted members; none: the group does not exist
+    applied: tuple[Pair, ...]  # by asker: how many of its changes are in; sorted
+    away: Numbers = ()  # sites left out because they failed; sorted
+    finals: Numbers = ()  # by group: how many messages of the graph before count; what somebody has beyond is undone
+    places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of groups with new members
+
+
+def _message(names: list[str], origin: int, seqno: int) -> str:
+    return f"{names[origin] if origin < len(names) else origin}:{seqno}"
+
+
+class Submit(Message, frozen=True):
+    """From a source to the primary destination of the group."""
+
+    kind: ClassVar[str] = "data"
+    graph: Number
+    group: Number
+    origin: Number
+    seqno: Number
+    place: Number
+    payload: bytes
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return ((self.origin, self.seqno),)
+
+    def brief(self, names: list[str]) -> str:
+        return f"Submit({_message(names, self.origin, self.seqno)} graph {self.graph})"
+
+
+class Pass(Message, frozen=True):
+    """From a site to children of its: one message for all of them, so that a network may multicast it."""
+
+    kind: ClassVar[str] = "data"
+    graph: Number
+    edges: tuple[Pair, ...]  # (child, the message's number on the edge to it)
+    group: Number
+    origin: Number
+    seqno: Number
+    place: Number
+    rank: Number
+    key: Numbers  # its place in the one order of the graph, see passing.py
+    payload: bytes
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return ((self.origin, self.seqno),)
+
+    def brief(self, names: list[str]) -> str:
+        numbers = " ".join(f"{names[child] if child < len(names) else child}/{number}" for child, number in self.edges)
+        return f"Pass({_message(names, self.origin, self.seqno)} graph {self.graph} to {numbers})"
+
+
+class Close(Message, frozen=True):
+    """The last message of a graph on an edge: no more of this graph; what the next one is."""
+
+    kind: ClassVar[str] = "close"
+    graph: Number
+    number: Number
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Close({self.graph} at {self.number})"
+
+
+class Null(Message, frozen=True):
+    """So many messages have gone over this edge; the receiver answers with Ack. Also a sign of life."""
+
+    kind: ClassVar[str] = "null"
+    graph: Number
+    stream: Number  # 0: the edge to a child; group + 1: a source's messages to the group
+    end: Number  # messages so far
+    stable: Number  # everybody who should has those below
+
+    def brief(self, names: list[str]) -> str:
+        return f"Null({_where(self.graph, self.stream)} end {self.end} stable {self.stable})"
+
+
+class Ack(Message, frozen=True):
+    """What the receiver of an edge, or a primary destination, has."""
+
+    kind: ClassVar[str] = "ack"
+    graph: Number
+    stream: Number  # as in Null
+    end: Number  # it has all below, in order, on stable storage
+    settled: Number  # and so have all below it in the tree; of a source's stream: all members, or they will
+    stable: Number  # what Null said
+    missing: Numbers  # wire form of a range set: gaps above `end`
+
+    def brief(self, names: list[str]) -> str:
+        gaps = f" missing {list(self.missing)}" if self.missing else ""
+        return f"Ack({_where(self.graph, self.stream)} end {self.end} settled {self.settled}{gaps})"
+
+
+def _where(graph: int, stream: int) -> str:
+    return f"graph {graph}" if stream == 0 else f"graph {graph} group {stream - 1}"
+
+
+class Change(Message, frozen=True):
+    """To the manager: the asker's change number `number` of a group."""
+
+    kind: ClassVar[str] = "change"
+    number: Number
+    group: Number
+    members: Numbers
+
+
+class Plan(Message, frozen=True):
+    """From the manager to a root, or to a site in no group: close the graph before this one and open it."""
+
+    kind: ClassVar[str] = "plan"
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Plan({self.decision.number} groups {list(self.decision.groups)})"
+
+
+class Heard(Message, frozen=True):
+    """To the manager: the graph is open here."""
+
+    kind: ClassVar[str] = "heard"
+    number: Number
+
+
+class Ask(Message, frozen=True):
+    """From a new member that has become primary destination: how far has each source got?"""
+
+    kind: ClassVar[str] = "ask"
+    graph: Number  # the asker's
+    group: Number
+
+
+class Places(Message, frozen=True):
+    """The answer: by source, the next place in the group."""
+
+    kind: ClassVar[str] = "places"
+    graph: Number
+    group: Number
+    places: tuple[Pair, ...]
+
+
+class Prepare(Message, frozen=True):
+    """From a manager: stop, and report; the first phase of deciding on the graph with this number."""
+
+    kind: ClassVar[str] = "prepare"
+    number: Number
+    ballot: Number
+    joined: Numbers  # groups that get new members: whoever knows reports their sources' places
+
+
+class Report(Message, frozen=True):
+    """The sender has stopped: what it has of the present graph, and what it has voted for."""
+
+    kind: ClassVar[str] = "report"
+    number: Number
+    ballot: Number
+    voted_ballot: Number  # 0: it has not voted
+    voted: tuple[Decision, ...]
+    ranks: Numbers  # by group: how many messages of it are here
+    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
+
+    def brief(self, names: list[str]) -> str:
+        return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
+
+
+class Accept(Message, frozen=True):
+    """From a manager: vote for this graph; the second phase."""
+
+    kind: ClassVar[str] = "accept"
+    ballot: Number
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Accept({self.decision.number} ballot {self.ballot} {_graph(names, self.decision)})"
+
+
+class Accepted(Message, frozen=True):
+    """The sender has voted."""
+
+    kind: ClassVar[str] = "accepted"
+    number: Number
+    ballot: Number
+
+
+class Decided(Message, frozen=True):
+    """A majority has voted for this graph."""
+
+    kind: ClassVar[str] = "decided"
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Decided({self.decision.number} {_graph(names, self.decision)})"
+
+
+def _graph(names: list[str], decision: Decision) -> str:
+    away = " ".join(names[site] if site < len(names) else str(site) for site in decision.away)
+    return f"finals {list(decision.finals)} away [{away}]"
+
+
+class Hello(Message, frozen=True):
+    """The sender is in this graph and may have missed later ones, or was left out and is back."""
+
+    kind: ClassVar[str] = "hello"
+    number: Number
+
+
+class Wish(Message, frozen=True):
+    """To the manager: sites that do not answer."""
+
+    kind: ClassVar[str] = "wish"
+    number: Number  # of the sender's graph
+    suspects: Numbers
+
+
+class Fetch(Message, frozen=True):
+    """The sender lacks messages of a closed graph, from this rank of the group on."""
+
+    kind: ClassVar[str] = "fetch"
+    graph: Number
+    group: Number
+    rank: Number
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A message of a closed graph."""
+
+    origin: Number
+    seqno: Number
+    place: Number
+    key: Numbers
+    payload: bytes
+
+
+class Supply(Message, frozen=True):
+    """Messages of a closed graph, from this rank of the group on."""
+
+    kind: ClassVar[str] = "data"
+    graph: Number
+    group: Number
+    rank: Number
+    entries: tuple[Entry, ...]
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return tuple([(entry.origin, entry.seqno) for entry in self.entries])
+
+    def brief(self, names: list[str]) -> str:
+        what = " ".join(_message(names, entry.origin, entry.seqno) for entry in self.entries)
+        return f"Supply(graph {self.graph} group {self.group} from {self.rank}: {what})"
+
+
+class Sent(Record, frozen=True):
+    """This site has broadcast; the number is taken and the payload can be sent again."""
+
+    group: Number
+    seqno: Number
+    place: Number
+    payload: bytes
+
+    def brief(self, names: list[str]) -> str:
+        return f"Sent({self.seqno})"
+
+
+class Passed(Record, frozen=True):
+    """This site has taken the message in its order, and delivered it if it is a member."""
+
+    graph: Number
+    inward: bool  # from the parent; otherwise this site is the group's primary destination
+    group: Number
+    origin: Number
+    seqno: Number
+    place: Number
+    rank: Number
+    key: Numbers
+    payload: bytes
+
+    def brief(self, names: list[str]) -> str:
+        return f"Passed({_message(names, self.origin, self.seqno)})"
+
+
+class Opened(Record, frozen=True):
+    """The graph before is closed here, this one open."""
+
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Opened({self.decision.number})"
+
+
+class Promised(Record, frozen=True):
+    """This site has stopped and will not vote below this ballot for the next graph."""
+
+    number: Number
+    ballot: Number
+
+
+class Voted(Record, frozen=True):
+    """This site has voted for a graph."""
+
+    ballot: Number
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Voted({self.decision.number} ballot {self.ballot})"
+
+
+class Learned(Record, frozen=True):
+    """The next graph is decided; what does not count of the present one is undone here."""
+
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Learned({self.decision.number})"
+
+
+class Decide(Record, frozen=True):
+    """A checkpoint of a graph that a site which is away has to hear of."""
+
+    decision: Decision
+
+
+class Kept(Record, frozen=True):
+    """A checkpoint of a message that a site which is away may need."""
+
+    entry: Passed
+
+
+class Asked(Record, frozen=True):
+    """A change that was asked for here and is not yet in a graph."""
+
+    number: Number
+    group: Number
+    members: Numbers
+
+
+class Planned(Record, frozen=True):
+    """The manager has decided on a graph."""
+
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Planned({self.decision.number})"
+
+
+class Counted(Record, frozen=True):
+    """The next places of the sources of a group, from the primary destination before."""
+
+    group: Number
+    places: tuple[Pair, ...]
+
+
+class Known(Record, frozen=True):
+    """A checkpoint of a source's messages to a group: the next place, and those that the source may forget."""
+
+    group: Number
+    source: Number
+    place: Number
+    final: Number
+
+
+class Settled(Record, frozen=True):
+    """A checkpoint of a source: places given in a group, and those that need not be sent again."""
+
+    group: Number
+    end: Number
+    settled: Number
+
+
+class Staged(Record, frozen=True):
+    """A checkpoint of one graph at this site; the messages it keeps follow."""
+
+    decision: Decision
+    ranks: tuple[Pair, ...]  # (group, next rank)
+    own: Number  # messages ordered here
+    last_key: Numbers  # of the last message from the parent
+    inward: Number  # messages from the parent that are not kept any more
+    floors: tuple[Pair, ...]  # (child, messages on the edge to it that are not kept any more)
+
+
+class Summary(Record, frozen=True):
+    """A checkpoint of the counters; `Known`, `Settled`, `Staged` and what they keep follow."""
+
+    next_seqno: Number
+    asked: Number  # changes asked for here so far
+    uncounted: tuple[Pair, ...]  # (group, graph in which this site joined it) whose places it does not know
+    previous: tuple[Decision, ...]  # the graph before the oldest that follows, if there was one

@@ -1,0 +1,95 @@
+"""What `propagation_graph` can be told."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from tocsin.core.message import Options
+
+
+class PropagationGraphOptions(Options, frozen=True):
+    failures: Annotated[
+        Literal["atomic", "non_atomic"],
+        Meta(
+            description="Section 5.2.2: what needs a failed site waits for it, and goes on where it left off when it "
+            "is back; nothing is ever undone. `non_atomic` is section 5.2.1: a graph without the failed site opens; "
+            "when it is back, it may have to take back its last deliveries."
+        ),
+    ] = "atomic"
+    null_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Non-atomic: how often a parent says that it is alive, and children and parents look whether "
+            "they have heard from one another.",
+        ),
+    ] = 50_000
+    suspect_after: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Non-atomic: periods of `null_us` without a word before a site counts as failed. A false "
+            "suspicion costs a new graph and rollbacks at the suspected site; 8 lost words in a row are one in 15,000 "
+            "at 30 % loss.",
+        ),
+    ] = 8
+    grace_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Non-atomic: how long a manager waits for all reports before it goes on with those of a "
+            "majority.",
+        ),
+    ] = 100_000
+    manager: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Atomic: the site that decides on new graphs; it needs to be up for that only. Non-atomic: the "
+            "live site with the smallest number does, and the others take over in turn.",
+        ),
+    ] = 0
+    resend_us: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="How long a sender waits for an acknowledgement before it asks with a null message, which the "
+            "receiver answers with what it lacks. Take twice the usual round trip; doubled up to 16 times in vain.",
+        ),
+    ] = 20_000
+    ack_us: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a receiver collects before it acknowledges: one acknowledgement per edge in this "
+            "time. A quarter of `resend_us`, so that no null message is sent meanwhile.",
+        ),
+    ] = 5_000
+    gap_us: Annotated[
+        int,
+        Meta(ge=0, description="How long a gap may be a reordering before the missing messages are asked for."),
+    ] = 2_000
+    window: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 16,
+            description="Messages under way on one edge; the rest waits at the sender. Bounds the wait queues.",
+        ),
+    ] = 256
+    causal: Annotated[
+        bool,
+        Meta(
+            description="A message waits at its source until what the source sent to other groups, and delivered of "
+            "other groups, is delivered everywhere: the order is causal then. Costs the time until that is known."
+        ),
+    ] = False
+    backlog: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 20,
+            description="Messages that a primary destination takes before some member has them, and that a source may "
+            "have unsettled: how much may happen while a member is down.",
+        ),
+    ] = 4_096

@@ -53,6 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--binary", action="store_true", help="stdin holds messages: 4 bytes length (big-endian), then the content"
     )
     parser.add_argument("--to", metavar="GROUP", help="the group to broadcast to (default: the first)")
+    parser.add_argument(
+        "--reach",
+        type=float,
+        metavar="P",
+        help="broadcast with this probability of reaching everybody (reliability_tree); refused if it costs too much",
+    )
     parser.add_argument("--exit-when-done", action="store_true", help="leave when everything sent is delivered")
     parser.add_argument(
         "--inject",
@@ -93,7 +99,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     if to is not None:
         member.group.group_id(to)
     writing = asyncio.create_task(_write(member))
-    reading = asyncio.create_task(_read(member, to, arguments.binary, arguments.exit_when_done))
+    reading = asyncio.create_task(_read(member, to, arguments.reach, arguments.binary, arguments.exit_when_done))
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([writing, reading, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -119,10 +125,15 @@ async def _write(member: Member) -> None:
             sys.stdout.flush()
 
 
-async def _read(member: Member, to: str | None, binary: bool, until_ordered: bool) -> None:
-    """Stdin to broadcasts; many lines that are there at once are broadcast together. Cut off, it waits."""
+async def _read(member: Member, to: str | None, reach: float | None, binary: bool, until_ordered: bool) -> None:
+    """Stdin to broadcasts; many lines that are there at once are broadcast together, those with a reach one by one. Cut
+    off, it waits."""
     last: Receipt | None = None
     async for messages in _messages(binary):
+        if reach is not None:
+            for message in messages:
+                last = await member.broadcast(message, to, reach)
+            continue
         while True:
             try:
                 last = await member.broadcast_many(messages, to)

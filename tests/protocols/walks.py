@@ -177,8 +177,9 @@ class Walk:
                 self._note(site, request.what, request.number, request.origin, request.seqno)
             elif request.what == "view":
                 self._views[site] = request.number
-                members = [self.names[member] for member in request.sites]
-                self.trace.append(site, self._step, "view", view=request.number, members=members)
+                if request.primary:  # as the simulator does
+                    members = [self.names[member] for member in request.sites]
+                    self.trace.append(site, self._step, "view", view=request.number, members=members)
         del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
 
     def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:

@@ -340,7 +340,9 @@ class Successors:
             happening = Input(stage.CHANGE, state.now)
             happening.number = fault.group
             happening.sites = sorted(fault.sites)
-            after = self._put(after, fault.asked, happening)
+            up = [site for site in range(len(state.sites)) if self._locals.states[state.sites[site]].up]
+            if up:  # as in the simulator: the site asked, or the first that is up
+                after = self._put(after, fault.asked if fault.asked in up else up[0], happening)
         else:
             kind = ""
             if fault.what == fault_kinds.CRASH:

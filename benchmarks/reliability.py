@@ -122,7 +122,7 @@ def memory_bar() -> bool:
 def large_tree() -> int:
     """Everybody learns a random tree of 10,000; then one broadcasts with what it has learned."""
     topology = random_tree(TREE_SITES, Rng(1), loss=0.01)
-    options = {"news_max": 1 << 20, "news_growth": 0.5, "full_every": 1 << 20, "settle_us": 0}
+    options = {"news_max": 1 << 20, "news_growth": 10.0, "full_every": 1 << 20, "settle_us": 0}
     simulation = built(network("reliability_tree", {"shape": "ring", "nodes": TREE_SITES}, options), 1, topology)
     simulation.start()
     periods = 0

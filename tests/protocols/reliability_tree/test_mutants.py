@@ -85,7 +85,11 @@ def test_planted_bug_in_estimates_is_caught_by_the_credible_intervals(name: str)
 
 
 LEARNING = {
-    "adopts the older version": ("knowledge", "(ahead != 0) & (ahead < VERSION_HALF)", "ahead >= VERSION_HALF"),
+    "adopts the older version": (
+        "knowledge",
+        "return self._adopt(np.flatnonzero(ahead - 1 < RANK_HALF), places, news, via)",
+        "return self._adopt(np.flatnonzero(ahead > RANK_HALF), places, news, via)",
+    ),
     "leaves it to the owner to tell that a link is gone": (
         "machine",
         "                if direct.maybe_vanish():\n                    self._tell_gone(direct)\n",

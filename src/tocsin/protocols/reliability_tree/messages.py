@@ -177,7 +177,7 @@ class ReliabilityTreeOptions(Options, frozen=True):
         float,
         Meta(
             ge=0.0,
-            le=1.0,
+            le=100.0,
             description="A process tells its own estimates on when their evidence has grown by this part, or they "
             "have moved by more than their deviation. The default 1/8 keeps what others know within an eighth of the "
             "newest, in news that become rare as evidence grows. 0 tells every change (the paper).",

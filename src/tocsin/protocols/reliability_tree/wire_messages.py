@@ -14,6 +14,7 @@ from tocsin.protocols.reliability_tree.messages import EVIDENCE_MAX, VERSION_MAX
 FIELDS = 5
 DISTORTION_MAX = 255
 BYTES_PER_NUMBER_MAX = 9  # 63 bits
+TABLES_KEPT = 64  # sets of keys that processes share
 DECODED_KEPT = 64  # the same news go to many neighbours: in one process they are decoded once
 
 
@@ -57,18 +58,39 @@ class News:
 
     def __init__(self, table: Any, sites: int) -> None:
         self.keys: Any = table[:, 0].astype(key_type(sites))  # strictly increasing
-        self.successes: Any = table[:, 1].astype(np.uint16)
-        self.failures: Any = table[:, 2].astype(np.uint16)
-        self.versions: Any = table[:, 3].astype(np.uint16)
-        self.distortions: Any = np.minimum(table[:, 4] + 1, DISTORTION_MAX).astype(np.uint8)  # one hand further
+        self.evidence: Any = (table[:, 1] << 16 | table[:, 2]).astype(np.uint32)  # successes, failures
+        nearness = DISTORTION_MAX - np.minimum(table[:, 4] + 1, DISTORTION_MAX)  # one hand further
+        self.ranks: Any = (table[:, 3] << 16 | nearness).astype(np.uint32)  # see knowledge.py
+        self._located: Any = None  # a table's keys …
+        self._places: Any = None  # … and where ours are in it, if all are
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def places_in(self, keys: Any) -> Any | None:
+        """Where these keys are in a table that has all of them; None if it has not. Tables that have the same keys
+        share the array (`shared_keys`), so that for many processes this is found once."""
+        if self._located is not keys:
+            places = keys.searchsorted(self.keys)
+            has_all = len(keys) > 0 and bool((keys.take(places, mode="clip") == self.keys).all())
+            self._located = keys
+            self._places = places if has_all else None
+        return self._places
 
 
 def key_type(sites: int) -> Any:
     """The smallest type for the keys of so many sites and their links."""
     return np.uint64 if sites + sites * sites > 0xFFFFFFFF else np.uint32
+
+
+def shared_keys(keys: Any) -> Any:
+    """An array of the same keys, the same one for everybody who has them."""
+    return _shared_keys(keys.tobytes(), keys.dtype.itemsize)
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _shared_keys(data: bytes, width: int) -> Any:
+    return np.frombuffer(data, dtype=np.uint64 if width == 8 else np.uint32)
 
 
 @lru_cache(maxsize=DECODED_KEPT)

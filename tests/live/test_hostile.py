@@ -49,9 +49,11 @@ def hostile_datagrams(group: Group, seed: int) -> Iterator[bytes]:
         yield bytes(datagram)
 
 
-def attack(tmp_path: Path, datagrams: int, spoofed: bool) -> tuple[float, float]:
+def attack(tmp_path: Path, datagrams: int, spoofed: bool, filtered: bool) -> tuple[float, float]:
     """Throw datagrams at a member that serves; its rates of delivery (per second) while attacked and in peace."""
-    with LiveGroup(tmp_path, "counter_token", tail='[journal]\ndurability = "process"\nreceives = true') as group:
+    head = f"kernel_filter = {str(filtered).lower()}"
+    tail = '[journal]\ndurability = "process"\nreceives = true'
+    with LiveGroup(tmp_path, "counter_token", head=head, tail=tail) as group:
         group.start("a")
         group.start("c")
         if not spoofed:
@@ -73,7 +75,8 @@ def attack(tmp_path: Path, datagrams: int, spoofed: bool) -> tuple[float, float]
         assert after - before < GROWTH_BYTES_MAX
         dropped = sum(status["drops"].values())
         assert dropped > datagrams / 2, status["drops"]
-        expected = {"foreign", "key", "short", "seal", "target"} if spoofed else {"address", "foreign", "key", "short"}
+        expected = {"key", "seal", "target"} if spoofed else set()
+        expected |= {"kernel"} if filtered else {"foreign", "short"} | (set() if spoofed else {"address", "key"})
         assert expected <= set(status["drops"]), status["drops"]
         for name in names:
             assert group.errors(name) == ""
@@ -99,14 +102,15 @@ def _serve_while(
     return (group.sent - sent) / (time.monotonic() - began)
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("spoofed", [False, True])
-def test_hostile_input(tmp_path: Path, spoofed: bool) -> None:
-    under_attack, in_peace = attack(tmp_path, 10_000, spoofed)
+def test_hostile_input(tmp_path: Path, spoofed: bool, filtered: bool) -> None:
+    under_attack, in_peace = attack(tmp_path, 10_000, spoofed, filtered)
     assert under_attack > 0 and in_peace > 0
 
 
 @pytest.mark.long
 def test_ten_million_hostile_datagrams(tmp_path: Path) -> None:
-    under_attack, in_peace = attack(tmp_path, 5_000_000, spoofed=True)
+    under_attack, in_peace = attack(tmp_path, 5_000_000, spoofed=True, filtered=True)
     print(f"{under_attack:.0f} messages/s under attack, {in_peace:.0f} in peace")
     assert under_attack > 0

@@ -31,13 +31,14 @@ from tocsin.runtime.packing import Numbers, Packer, pack
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.timers import Timers
 from tocsin.runtime.wal import Laid, Wal
-from tocsin.runtime.wire import MESSAGE, Wire
+from tocsin.runtime.wire import Wire
 
 _log = logging.getLogger("tocsin.runtime")
 
 OUTSTANDING_BYTES_MAX: Final = 4 << 20  # own frames handed to the protocol and not yet delivered here
 PAYLOAD_BYTES_MIN: Final = 512  # smaller ones are written again sooner than found
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
+DUE_BYTES_MAX: Final = 64 << 10  # with less outstanding, the application has its turn as soon as it was told something
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
 
@@ -71,6 +72,7 @@ class Driver(Outbox):
         self.view: wal_format.ViewInstalled | None = wal.view
         self.packers = [Packer() for _ in group.groups]
         self.failed: TocsinError | None = None
+        self.is_due = False  # the application was told something and should have its turn
         self._group = group
         self._site = site
         self._loop = loop
@@ -88,7 +90,7 @@ class Driver(Outbox):
         self._outstanding_bytes = 0
         self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
         self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
         self._alarm = Alarm(loop, self._on_alarm)
         self._timers = Timers(self._alarm)
         self._closed = False
@@ -133,19 +135,18 @@ class Driver(Outbox):
             await asyncio.wait([self._flying])
         if self.failed is None:
             await self._stop_storage(left)
-        self._thread.shutdown()
+        self._executor.shutdown()
         await self.keeper.finish(whole=self.failed is None)
         self.wal.close()
 
     async def _stop_storage(self, left: bool) -> None:
         self.wal.stage(wal_format.Stop(left))
-        self._visible = [item for item in self._visible if not isinstance(item, Sending)]
         try:
-            await self._loop.run_in_executor(self._thread, self._write_last)
+            await self._loop.run_in_executor(self._executor, self._write_last)
         except (StorageFailed, OSError) as error:
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
             return
-        self._release(self._visible)
+        self._tell(self._take_visible())
 
     def _write_last(self) -> None:
         laid = self.wal.layout()
@@ -224,6 +225,7 @@ class Driver(Outbox):
 
     def on_turn_end(self) -> None:
         """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
+        self.is_due = False
         if self.failed is not None or self._closed:
             return
         self._take_broadcasts()
@@ -305,8 +307,10 @@ class Driver(Outbox):
         except StorageFailed as error:
             self.fail(error)
             return
+        visible = self._take_visible()
+        self._send_out(visible)  # first: others wait for it
         self._applied(laid)
-        self._release_now()
+        self._tell(visible)
 
     def _applied(self, laid: Laid) -> None:
         self.wal.apply(laid)
@@ -326,15 +330,12 @@ class Driver(Outbox):
         except StorageFailed as error:
             self.fail(error)
             return False
-        visible = self._visible
-        self._visible = []
-        self._sends = 0
-        self._flying = asyncio.ensure_future(self._fly(laid, visible))
+        self._flying = asyncio.ensure_future(self._fly(laid, self._take_visible()))
         return True
 
     async def _fly(self, laid: Laid, visible: list[Sending | Happening]) -> None:
         try:
-            await self._loop.run_in_executor(self._thread, self._write_and_sync, laid)
+            await self._loop.run_in_executor(self._executor, self._write_and_sync, laid)
         except StorageFailed as error:
             self._flying = None
             self.fail(error)
@@ -342,10 +343,10 @@ class Driver(Outbox):
         self._flying = None
         if self.failed is not None:
             return
+        if not self._closed:
+            self._send_out(visible)
         self._applied(laid)
-        if self._closed:
-            visible = [item for item in visible if not isinstance(item, Sending)]
-        self._release(visible)
+        self._tell(visible)
         self.on_turn_end()
 
     def _write_and_sync(self, laid: Laid) -> None:
@@ -366,37 +367,45 @@ class Driver(Outbox):
         self._syncing = self._sync_next
         self._sync_next = None
         try:
-            await self._loop.run_in_executor(self._thread, self.wal.sync)
+            await self._loop.run_in_executor(self._executor, self.wal.sync)
         except StorageFailed as error:
             self.fail(error)
             raise
 
-    def _release_now(self) -> None:
+    def _take_visible(self) -> list[Sending | Happening]:
         visible = self._visible
         self._visible = []
         self._sends = 0
-        self._release(visible)
+        return visible
 
-    def _release(self, visible: list[Sending | Happening]) -> None:
-        """Send and tell, in order; one frame for the same message to several sites."""
-        heard = False
+    def _release_now(self) -> None:
+        visible = self._take_visible()
+        self._send_out(visible)
+        self._tell(visible)
+
+    def _send_out(self, visible: list[Sending | Happening]) -> None:
+        """Send, in order; one frame for the same message to several sites."""
+        sendings = [item for item in visible if isinstance(item, Sending)]
         index = 0
-        while index < len(visible):
-            item = visible[index]
+        while index < len(sendings):
+            message = sendings[index].message
+            targets = sendings[index].targets
             index += 1
+            while index < len(sendings) and sendings[index].message is message:
+                targets = targets + sendings[index].targets
+                index += 1
+            self.wire.send(targets, self._codec.encode(message), message.kind == "data")
+        self.wire.flush()
+
+    def _tell(self, visible: list[Sending | Happening]) -> None:
+        """Let the application hear, in order."""
+        told = False
+        for item in visible:
             if not isinstance(item, Sending):
                 self._listener.on_happening(item)
-                heard = True
-                continue
-            targets = item.targets
-            while index < len(visible):
-                following = visible[index]
-                if not isinstance(following, Sending) or following.message is not item.message:
-                    break
-                targets = targets + following.targets
-                index += 1
-            self.wire.send(targets, MESSAGE, self._codec.encode(item.message), item.message.kind == "data")
-        if heard:
+                told = True
+        if told:
+            self.is_due = self._outstanding_bytes < DUE_BYTES_MAX
             self._listener.on_visible_end()
 
     # Outbox

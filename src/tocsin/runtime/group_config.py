@@ -58,6 +58,7 @@ class GroupConfig(Config, frozen=True):
     journal: JournalConfig = JournalConfig()
     mtu: Annotated[int, Meta(ge=576, le=65535)] = 1500
     offload: bool = True
+    kernel_filter: bool = True
     socket_buffer_bytes: Annotated[int, Meta(ge=1 << 16, le=1 << 30)] = 16 << 20
     metrics: str | None = None
 
@@ -81,6 +82,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     journal: JournalConfig
     mtu: int
     offload: bool
+    kernel_filter: bool  # let the kernel drop what is plainly not of this group
     socket_buffer_bytes: int
     metrics: Address | None
 
@@ -149,6 +151,7 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
         journal=config.journal,
         mtu=config.mtu,
         offload=config.offload,
+        kernel_filter=config.kernel_filter,
         socket_buffer_bytes=config.socket_buffer_bytes,
         metrics=None if config.metrics is None else _resolve_address(config.metrics, f"{source}: `metrics`")[1],
     )

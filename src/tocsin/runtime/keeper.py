@@ -26,7 +26,7 @@ class Keeper:
         self._loop = loop
         self._wal = wal
         self._fail = fail
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
         self._busy = False
         self._closed = False
 
@@ -43,7 +43,7 @@ class Keeper:
             self._let_go(self.archive.archived)
             return
         self._busy = True
-        future = self._loop.run_in_executor(self._thread, self.archive.add, todo[0])
+        future = self._loop.run_in_executor(self._executor, self.archive.add, todo[0])
         future.add_done_callback(self._on_done)
 
     def _on_done(self, future: "asyncio.Future[None]") -> None:
@@ -64,9 +64,9 @@ class Keeper:
     async def finish(self, whole: bool) -> None:
         """The member stops; with `whole`, everything in the log goes to the journal first."""
         self._closed = True
-        await self._loop.run_in_executor(self._thread, int)  # what is under way is finished
+        await self._loop.run_in_executor(self._executor, int)  # what is under way is finished
         if whole and self.archive is not None:
             for segment in [*self._wal.closed(), self._wal.segment]:
                 if segment >= self.archive.archived:
-                    await self._loop.run_in_executor(self._thread, self.archive.add, segment)
-        self._thread.shutdown()
+                    await self._loop.run_in_executor(self._executor, self.archive.add, segment)
+        self._executor.shutdown()

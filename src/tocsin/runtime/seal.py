@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 HEADER: Final = struct.Struct("!4s4sHHQ4sQI")
 VERSION: Final = 1
 WINDOW: Final = 8192  # counters behind the newest that may still arrive: 8 s of a thousand frames a second
+TAG_BYTES: Final = 16  # that a seal adds
 PLAIN_KEY_ID: Final = b"\0\0\0\0"
 
 Session = tuple[int, bytes]  # number, random bits
@@ -102,7 +103,7 @@ class Sealer:
         counter = self._counter
         self._counter = counter + 1
         number, bits = self.session
-        length = len(content) + (16 if self._key_id != PLAIN_KEY_ID else 4)
+        length = len(content) + (TAG_BYTES if self._key_id != PLAIN_KEY_ID else 4)
         header = HEADER.pack(self._keyring.tag, self._key_id, self._sender, VERSION, number, bits, counter, length)
         return header, self._cipher.encrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), content, header)
 

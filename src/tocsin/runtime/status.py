@@ -67,7 +67,7 @@ def status_of(member: "Member") -> dict[str, Any]:
             "slow_left": member.stat_slow_left,
             "broken_messages": sum(stream.stat_broken for stream in driver._streams),
         },
-        "drops": {**wire.drops, **({"message": driver.stat_decode_drops} if driver.stat_decode_drops else {})},
+        "drops": {**wire.drops_now(), **({"message": driver.stat_decode_drops} if driver.stat_decode_drops else {})},
         "injected": {
             "faults": wire.injector.text,
             "lost": wire.injector.stat_lost,
@@ -76,6 +76,7 @@ def status_of(member: "Member") -> dict[str, Any]:
         },
         "socket": {
             "offload": endpoint.offload,
+            "kernel_filter": wire.filtered,
             "receive_buffer": endpoint.receive_buffer,
             "send_buffer": endpoint.send_buffer,
             "multicast": None if endpoint.multicast_address is None else ":".join(map(str, endpoint.multicast_address)),

@@ -33,7 +33,6 @@ from tocsin.runtime.wal_format import (
     segments_in,
 )
 
-PROBE_BYTES = 64  # of a payload, by which it is found in a record's bytes
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
@@ -156,10 +155,8 @@ class Wal:
         written."""
         self._ops.append(Persist(len(data)))
         self._contents.append(data)
-        if payload:
-            at = data.find(payload[:PROBE_BYTES])
-            if at >= 0 and data[at : at + len(payload)] == payload:
-                self._inner[len(self._ops) - 1] = (payload, at)
+        if payload and data.endswith(payload):  # records have it last; one that has not is written again
+            self._inner[len(self._ops) - 1] = (payload, len(data) - len(payload))
 
     def place_of(self, payload: bytes) -> tuple[int, int]:
         """Where the log has these bytes already: file and offset, or -1."""

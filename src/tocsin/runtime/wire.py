@@ -12,10 +12,11 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from tocsin.runtime import kernel_filter, wire_messages
 from tocsin.runtime.clock import now_us
 from tocsin.runtime.group_config import UDP_HEADERS, Address, Group
 from tocsin.runtime.inject import Injector
-from tocsin.runtime.seal import HEADER, Keyring, Opener, Sealer
+from tocsin.runtime.seal import HEADER, TAG_BYTES, Keyring, Opener, Sealer
 from tocsin.runtime.segments import (
     ASK_AFTER_US,
     HEADER_BYTES,
@@ -31,24 +32,20 @@ MESSAGE: Final = 0  # a message of the protocol
 ASK: Final = 1  # segments are missing
 PROBE: Final = 2  # is anybody there; `tocsin doctor` asks
 REPLY: Final = 3
+BUNDLE: Final = 4  # several messages of the protocol
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 DRAIN_MAX: Final = 64  # calls of receive in one turn of the loop, so that timers and the application get theirs
+BUNDLED_OVERHEAD: Final = 8  # bytes at most that a message costs in a bundle beside its own
 SENT_BYTES_MAX: Final = 16 << 20  # frames kept for receivers that lack a segment
+SINGLES_MAX: Final = 3  # targets of a single datagram, up to which multicast saves nothing (docs/runtime.md)
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
-
-
-class _Ask(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    counter: int
-    gaps: list[tuple[int, int]]
-
-
-_encoder: Final = msgspec.msgpack.Encoder()
-_ask_decoder: Final = msgspec.msgpack.Decoder(_Ask)
 
 
 class Receiver(Protocol):
     """Who takes what arrives."""
+
+    is_due: bool  # it has told the application something, which should have its turn now
 
     def on_content(self, source: int, body: memoryview) -> None: ...
 
@@ -75,6 +72,7 @@ class Wire:
         self.stat_repaired = 0  # segments sent again
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
+        self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
         self.sealer = Sealer(keyring, site, session_number)
         self.opener = Opener(keyring, newest)
         self._keyring = keyring
@@ -90,6 +88,11 @@ class Wire:
         self._sent_bytes = 0
         self._bitmap_bytes = (len(group.sites) + 7) // 8
         self._prefix_bytes = 1 + self._bitmap_bytes
+        self._bundle: list[bytes] = []  # small messages that wait for `flush`, all for the same sites
+        self._bundle_targets: list[int] = []
+        self._bundle_bytes = 0
+        self._bundle_bytes_max = self._splitter.chunk_bytes - self._prefix_bytes - TAG_BYTES - BUNDLED_OVERHEAD
+        self._bundle_droppable = False
         self._prefixes: dict[tuple[int, tuple[int, ...]], bytes] = {}
         self._asking: asyncio.TimerHandle | None = None
         self._writing = False
@@ -97,6 +100,16 @@ class Wire:
         self._late: list[tuple[int, int, bytes, Address]] = []  # injected delays: due, counter, datagram, source
         self._late_count = 0
         self._late_handle: asyncio.TimerHandle | None = None
+
+    def _filter(self, group: Group, site: int, tag: bytes) -> bool:
+        members = group.addresses if group.family == socket.AF_INET else ()
+        steps = kernel_filter.program(tag, PROBER, members, group.addresses[site])
+        return all(kernel_filter.attach(sock, steps) for sock in self.endpoint.sockets)
+
+    def drops_now(self) -> dict[str, int]:
+        """By reason; what the kernel dropped at the member's own address, too."""
+        kernel = kernel_filter.dropped(self.endpoint.main)
+        return {**self.drops, "kernel": kernel} if kernel else dict(self.drops)
 
     def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -126,22 +139,62 @@ class Wire:
 
     # Sending
 
-    def send(self, targets: list[int], kind: int, body: bytes, droppable: bool) -> None:
+    def send(self, targets: list[int], body: bytes, droppable: bool) -> None:
+        """A message of the protocol for these sites. Small ones for the same sites go in one frame, at `flush`."""
+        size = len(body) + BUNDLED_OVERHEAD
+        if self._bundle and (targets != self._bundle_targets or self._bundle_bytes + size > self._bundle_bytes_max):
+            self.flush()
+        if size > self._bundle_bytes_max:
+            self._send_frame(targets, MESSAGE, body, droppable)
+            return
+        self._bundle.append(body)
+        self._bundle_targets = targets
+        self._bundle_bytes += size
+        self._bundle_droppable = droppable and (len(self._bundle) == 1 or self._bundle_droppable)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        bundle = self._bundle
+        if not bundle:
+            return
+        self._bundle = []
+        self._bundle_bytes = 0
+        if len(bundle) == 1:
+            self._send_frame(self._bundle_targets, MESSAGE, bundle[0], self._bundle_droppable)
+        else:
+            self._send_frame(self._bundle_targets, BUNDLE, wire_messages.encode(bundle), self._bundle_droppable)
+
+    def _send_frame(self, targets: list[int], kind: int, body: bytes, droppable: bool) -> None:
         """One sealed frame for all these sites."""
         header, sealed = self.sealer.seal(b"".join((self._prefix(kind, targets), body)))
         bursts = self._splitter.split(header, sealed)
         if len(sealed) > self._splitter.chunk_bytes:
             self._keep(header, sealed)
         cut = self.injector.cut
-        if self.endpoint.multicast_address is not None and len(targets) > 1 and not cut:
+        if self._goes_by_multicast(len(targets), len(bursts), len(bursts[0].data)) and not cut:
+            assert self.endpoint.multicast_address is not None
             addresses: list[Address] = [self.endpoint.multicast_address]
         else:
-            addresses = [self._group.addresses[target] for target in targets if target not in cut]
+            addresses = [self._group.addresses[target] for target in self._next_first(targets) if target not in cut]
         self.stat_frames_sent += 1
         for address in addresses:
             for burst in bursts:
                 self.endpoint.send(address, burst, droppable)
         self._watch_writable()
+
+    def _goes_by_multicast(self, targets: int, bursts: int, size: int) -> bool:
+        """A single datagram for a few goes to each by itself: the same work for the kernel, and the first is awake
+        while the second is still being sent to."""
+        if self.endpoint.multicast_address is None or targets < 2:
+            return False
+        return targets > SINGLES_MAX or bursts > 1 or size > self._splitter.segment_bytes
+
+    def _next_first(self, targets: list[int]) -> list[int]:
+        """The sites after this one first: where a token goes round, the next has the most to do."""
+        if len(targets) < 2:
+            return targets
+        site = self._site
+        return [each for each in targets if each > site] + [each for each in targets if each < site]
 
     def _watch_writable(self) -> None:
         if self.endpoint.wants_to_write() and not self._writing:
@@ -186,7 +239,7 @@ class Wire:
             if count:
                 self.stat_bytes_received += count
                 self._on_burst(view[:count], size, address)
-            if self._paused:
+            if self._paused or (self._receiver is not None and self._receiver.is_due):
                 break
         if self._receiver is not None:
             self._receiver.on_turn_end()
@@ -313,10 +366,22 @@ class Wire:
         if kind == MESSAGE:
             if self._receiver is not None:
                 self._receiver.on_content(sender, body)
+        elif kind == BUNDLE:
+            self._on_bundle(sender, body)
         elif kind == ASK:
             self._on_ask(sender, body)
         else:
             self._drop("decode")
+
+    def _on_bundle(self, sender: int, body: memoryview) -> None:
+        try:
+            bodies = wire_messages.decode_bundle(body)
+        except msgspec.MsgspecError:
+            self._drop("decode")
+            return
+        if self._receiver is not None:
+            for each in bodies:
+                self._receiver.on_content(sender, each)
 
     def _reply(self, body: memoryview, address: Address) -> None:
         """Answer a probe with as many bytes as it had, to where it came from: never more than was sent."""
@@ -332,13 +397,13 @@ class Wire:
         for sender, header, gaps in self._assembler.gaps(now_us()):
             self.stat_asked += 1
             counter = HEADER.unpack(header)[6]
-            self.send([sender], ASK, _encoder.encode(_Ask(counter, gaps)), False)
+            self._send_frame([sender], ASK, wire_messages.encode(wire_messages.Ask(counter, gaps)), False)
         if len(self._assembler):
             self._asking = self._loop.call_later(ASK_AFTER_US / 1e6, self._ask)
 
     def _on_ask(self, sender: int, body: memoryview) -> None:
         try:
-            ask = _ask_decoder.decode(body)
+            ask = wire_messages.decode_ask(body)
         except msgspec.MsgspecError:
             self._drop("decode")
             return

@@ -34,7 +34,7 @@ class Circulation(Sending):
         self._holding = False  # it is this site's turn
         self._passed: Token | None = None  # the token this site passed, until a newer one is seen
         self._unanswered = 0  # reissues of it
-        self._hurried = False  # somebody asked for the token: pass it round at once
+        self._hurried = False  # somebody asked for the token, or sent data while it rested: pass it round at once
         self._asked_hurry = False  # this site did, and has not seen the token move since
         self._marks: list[tuple[int, list[int]]] = []  # (place, positions after it): for trimming
         self._trimmed: list[int] = [0] * len(setup.groups)
@@ -163,26 +163,40 @@ class Circulation(Sending):
         elif self._holding:
             self._on_work(now)
         else:
-            self._maybe_hurry(now)
+            self._maybe_hurry(now, self._owner_has_data())
 
     def _on_repaired(self, now: Micros) -> None:
         """An entry that the token waits for can now be counted."""
         if not self._holding:
             self._maybe_hurry(now)
 
-    def _maybe_hurry(self, now: Micros) -> bool:
-        """Ask for a token that is being held because nothing went on."""
+    def _maybe_hurry(self, now: Micros, patient: bool = False) -> bool:
+        """Ask for a token that is being held because nothing went on; with patience, only if it stays there."""
         if not self._options.hurry or self._asked_hurry or self._status != ACTIVE:
             return False
         token = self._ring.newest
         if token is None or self._idle_rounds(token) < 1 or self._ring.owner() == self._site:
             return False
         self._asked_hurry = True
-        self._send_hurry(now)
+        if patient:
+            self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us // 4)
+        else:
+            self._send_hurry(now)
         return True
+
+    def _owner_has_data(self) -> bool:
+        """Whether what is unannounced was sent to the owner, too: unless it is lost, it makes the token move."""
+        if not self._options.pass_at_once or not self._to_all:
+            return False
+        owner = self._ring.owner()
+        for seqno in self._unannounced:  # noqa: SIM110  (a generator would not compile to plain code)
+            if owner in self._ring.destinations[self._own[seqno].group]:
+                return True
+        return False
 
     def _on_work(self, now: Micros) -> None:
         if self._holding and self._options.pass_at_once and self._status == ACTIVE:
+            self._hurried = self._options.hurry  # its sender counts on a token that goes round at once
             self._outbox.cancel_timer(HOLD, 0)
             self._end_turn(now)
 

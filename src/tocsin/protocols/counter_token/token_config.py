@@ -44,8 +44,8 @@ class CounterTokenOptions(Options, frozen=True):
     hurry: Annotated[
         bool,
         Meta(
-            description="The first message after idle asks the owner for the token at once, again every `reissue_us` "
-            "until the token moves. False is the paper."
+            description="The first message after idle makes the token go round at once: the owner passes it when the "
+            "message arrives there, and is asked for it if it does not, again every `reissue_us`. False is the paper."
         ),
     ] = True
     order: Annotated[

@@ -18,6 +18,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     losses: int = 0  # messages lost
     crashes: int = 0  # sites that crash; each may come back at any later point
     recoveries: int | None = None  # how often one comes back in all; None: no limit
+    late_recoveries: bool = False  # only when nothing is in flight: a restart takes longer than a message
     prompt_detector: bool = False  # the perfect detector tells everybody in the very instant
     early: int = 0  # timers that fire before their time
     repeats: int = 0  # messages that arrive twice

@@ -68,6 +68,7 @@ class Explorer:
                 limits.losses,
                 limits.crashes,
                 -1 if limits.recoveries is None else limits.recoveries,
+                limits.late_recoveries,
                 limits.prompt_detector,
                 limits.early,
                 limits.repeats,

@@ -19,10 +19,13 @@ Numbers = tuple[int, ...]
 class Bounds:
     """How much may go wrong: what `Limits` says, for compiled code."""
 
-    def __init__(self, losses: int, crashes: int, recoveries: int, prompt: bool, early: int, repeats: int) -> None:
+    def __init__(
+        self, losses: int, crashes: int, recoveries: int, late: bool, prompt: bool, early: int, repeats: int
+    ) -> None:
         self.losses = losses
         self.crashes = crashes
         self.recoveries = recoveries  # negative: no limit
+        self.late = late  # recoveries are
         self.prompt = prompt  # the perfect detector is
         self.early = early
         self.repeats = repeats
@@ -252,7 +255,12 @@ class Successors:
                 after.flights = self._with_word(after.flights, site, DOWN)
                 self._tell(after)
                 found.append(Move("crash", site, site, -1, "", self._without_the_lost(after), True))
-            elif not local.up and local.history and self._may_recover(state):
+            elif (
+                not local.up
+                and local.history
+                and self._may_recover(state)
+                and not (self._bounds.late and state.flights)
+            ):
                 after = self._put(state, site, Input(stage.START, state.now))
                 after.flights = self._who_is_down(state, self._with_word(after.flights, site, UP), site)
                 self._tell(after)

@@ -1,10 +1,14 @@
-"""Planted bugs in `counter_token`: a bounded swarm finds each."""
+"""Planted bugs in `counter_token`: a bounded swarm finds each, or a few random walks, or a story told for it."""
+
+from pathlib import Path
 
 import pytest
 
 from tests.mutation import mutated
+from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.sim.swarm import first_failure
+from tocsin.sim.transcript import perform
 
 FOLDER = "tocsin.protocols.counter_token."
 SEEDS = range(120)
@@ -106,3 +110,26 @@ MUTANTS = {
 def test_planted_bug_is_caught(name: str) -> None:
     module, old, new = MUTANTS[name]
     assert first_failure(mutated(PROTOCOL, FOLDER + module, old, new), SEEDS) is not None
+
+
+PAIRS = [
+    [0, 1],
+    [1, 2],
+    [0, 2],
+]  # a group that its coordinator is not in: otherwise no entry is full without the coordinator
+
+
+def test_goes_on_counting_after_a_promise() -> None:
+    old = "        else:\n            self._freeze()\n            if (prepare.number"
+    mutant = mutated(PROTOCOL, FOLDER + "membership", old, old.replace("            self._freeze()\n", ""))
+    assert first_wrong_walk(PROTOCOL, 3, 6, range(20), groups=PAIRS) is None
+    assert first_wrong_walk(mutant, 3, 6, range(20), groups=PAIRS) is not None
+
+
+def test_ignores_an_accepted_proposal() -> None:
+    """Two views of one number: it takes two coordinators, one decided and unheard; no walk or seed has met that."""
+    story = (Path(__file__).parents[2] / "golden" / "counter_token" / "an-accepted-proposal-wins.txt").read_text()
+    old = "        proposal = None if change.best is None else change.best.accepted\n"
+    mutant = mutated(PROTOCOL, FOLDER + "membership", old, "        proposal = None\n")
+    assert perform(story) == story
+    assert "view 1: b c" in perform(story, mutant)

@@ -30,8 +30,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--crashes", type=int, default=0, metavar="C", help="crashes, at any point, with or without return"
     )
+    parser.add_argument(
+        "--recoveries", type=int, metavar="R", help="how often sites come back in all (default: always)"
+    )
+    parser.add_argument(
+        "--late-recoveries", action="store_true", help="a site comes back only when nothing is in flight"
+    )
+    parser.add_argument(
+        "--prompt-detector", action="store_true", help="a perfect detector (network.detect_us) tells everybody at once"
+    )
     parser.add_argument("--early", type=int, default=0, metavar="E", help="timers that fire before their time")
-    parser.add_argument("--repeats", type=int, default=0, metavar="R", help="messages that arrive twice")
+    parser.add_argument("--repeats", type=int, default=0, metavar="D", help="messages that arrive twice")
     parser.add_argument("--states", type=int, default=5_000_000, metavar="N", help="give up after so many states")
     parser.add_argument("--seed", type=int, default=0, help="of the machines' own random numbers")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -41,12 +50,15 @@ def run(arguments: argparse.Namespace) -> int:
     scenario = load_scenario(arguments.scenario)
     if len(scenario.names) > SITES_MAX:
         raise InputError(f"{arguments.scenario}: `sites`: expected at most {SITES_MAX}, found {len(scenario.names)}")
-    for name in ("losses", "crashes", "early", "repeats"):
-        if getattr(arguments, name) < 0:
+    for name in ("losses", "crashes", "recoveries", "early", "repeats"):
+        if (getattr(arguments, name) or 0) < 0:
             raise InputError(f"--{name}: expected 0 or more, found {getattr(arguments, name)}")
     limits = Limits(
         losses=arguments.losses,
         crashes=arguments.crashes,
+        recoveries=arguments.recoveries,
+        late_recoveries=arguments.late_recoveries,
+        prompt_detector=arguments.prompt_detector,
         early=arguments.early,
         repeats=arguments.repeats,
         states_max=arguments.states,

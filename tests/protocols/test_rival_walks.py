@@ -40,7 +40,7 @@ def test_a_few_walks(name: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "options"), FORMS, ids=str)
 def test_many_walks(name: str, options: dict[str, Any]) -> None:
     protocol = REGISTRY[name]
-    walks = 1_000 if name == "totem_ring" else 5_000
+    walks = 500 if name == "totem_ring" else 2_000
     assert first_wrong_walk(protocol, 3, 4, range(walks), options) is None
     assert first_wrong_walk(protocol, 5, 8, range(walks), options) is None
     if protocol.assumptions.several_groups:

@@ -230,7 +230,7 @@ class Sequencer(Moving):
         self._known_end = max(self._known_end, min(status.end, self._matched + EARLY_MAX))
         if status.end > self._matched:
             self._ask(source)
-        elif status.ask and not self._rotate:
+        elif status.ask:
             self._outbox.send(source, Have(self._term, self._matched, 0))
         elif status.token == self._site and status.hop < self._hop:
             self._outbox.send(source, Have(self._term, self._matched, self._hop))  # taken long ago
@@ -333,11 +333,15 @@ class Sequencer(Moving):
                 self._suspect(self._orderer)
                 self._seek(now)
 
+    def _to_check(self) -> list[SiteId]:
+        """Who has to be asked what it has: everybody, or, where the token moves, those it does not come to."""
+        return self._absent if self._rotate else self._others
+
     def _on_check_timer(self) -> None:
         """The orderer asks those who have not said that they have what was there at the last look."""
-        behind = [site for site in self._others if self._have[site] < self._checked_end]
+        behind = [site for site in self._to_check() if self._have[site] < self._checked_end]
         self._checked_end = self._order.end()
-        if behind:
+        if behind and self._token:
             self._outbox.multicast(behind, self._status(True))
 
     def _arm(self, now: Micros) -> None:
@@ -348,7 +352,7 @@ class Sequencer(Moving):
         if self._lagging() and not self._candidate and self._others:
             in_a_hurry = len(self._early) > 0 or self._matched < self._known_end
             self._set(GAP, now + (patience_us if in_a_hurry else 2 * patience_us))
-        if self._token and not self._rotate and min(self._have) < self._order.end():
+        if self._token and min([self._have[site] for site in self._to_check()], default=self._matched) < self._matched:
             self._set(CHECK, now + self._resend_us)
         if self._hop > self._taken and not self._token and self._orderer == self._next_site():
             self._set(PASS, now + patience_us)

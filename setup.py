@@ -1,4 +1,5 @@
-"""Compiles core, planning, protocols and sim as one mypyc unit: `python setup.py build_ext --inplace`.
+"""Compiles core, planning, protocols, sim and the live runtime's inner loop as one mypyc unit:
+`python setup.py build_ext --inplace`.
 
 Left out: files that hold only msgspec structs (they are C already), package files, and what reads documents or drives
 whole runs rather than events.
@@ -14,6 +15,22 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/tocsin")
 FOLDERS = ("core", "planning", "protocols", "sim")
+LIVE = (  # of runtime: what every datagram and every message goes through
+    "backlog",
+    "driver",
+    "frame_log",
+    "happenings",
+    "inject",
+    "keeper",
+    "receipts",
+    "seal",
+    "segments",
+    "stream",
+    "timers",
+    "udp",
+    "wal",
+    "wire",
+)
 NOT_COMPILED = {
     "__init__.py",
     "codec.py",
@@ -34,12 +51,13 @@ NOT_COMPILED = {
 
 def unit() -> list[str]:
     """The files of the unit, in a defined order."""
-    return sorted(
-        str(path)
+    machines = [
+        path
         for folder in FOLDERS
         for path in (PACKAGE / folder).rglob("*.py")
         if path.name not in NOT_COMPILED and not path.name.endswith(("_config.py", "_messages.py"))
-    )
+    ]
+    return sorted(map(str, machines + [PACKAGE / "runtime" / f"{name}.py" for name in LIVE]))
 
 
 def extensions() -> list[Extension]:

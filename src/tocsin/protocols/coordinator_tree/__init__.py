@@ -22,7 +22,7 @@ from tocsin.protocols.coordinator_tree.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="coordinator_tree",
     title="unreliable multicast made reliable; partitions healed by coordinator trees",
     paper="Garcia-Molina, Kogan 1988",

@@ -31,7 +31,7 @@ from tocsin.protocols.counter_token.messages import (
 from tocsin.protocols.counter_token.token_config import CounterTokenOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="counter_token",
     title="one safe total order by a counting token",
     paper="Chang, Hwang: An Ordered and Reliable Broadcast Protocol for Distributed Systems",

@@ -40,7 +40,7 @@ from tocsin.protocols.propagation_graph.messages import (
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="propagation_graph",
     title="one order across overlapping groups, made on the way down a forest of sites",
     paper="Garcia-Molina, Spauster 1988",

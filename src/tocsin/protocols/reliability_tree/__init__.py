@@ -14,7 +14,7 @@ from tocsin.protocols.reliability_tree.messages import (
     Ticked,
 )
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="reliability_tree",
     title="the fewest messages for a wanted probability of reaching everybody",
     paper="Garbinato, Pedone, Schmidt 2004",

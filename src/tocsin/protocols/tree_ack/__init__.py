@@ -17,7 +17,7 @@ from tocsin.protocols.tree_ack.messages import (
     Welcome,
 )
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="tree_ack",
     title="reliable broadcast down any tree; whoever has the message takes over for whoever fails",
     paper="Schneider, Gries, Schlichting 1982",

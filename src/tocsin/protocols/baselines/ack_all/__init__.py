@@ -12,7 +12,7 @@ from tocsin.protocols.baselines.ack_all.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="ack_all",
     title="send to each, resend until each has acknowledged",
     paper="the basic algorithm of Garcia-Molina, Kogan 1988",

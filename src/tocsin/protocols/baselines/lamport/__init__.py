@@ -15,7 +15,7 @@ from tocsin.protocols.baselines.lamport.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="lamport",
     title="timestamp order: deliver once every potential source was heard beyond",
     paper="Lamport 1978; Schneider 1982",

@@ -21,7 +21,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="optimistic_token",
     title="deliver on receipt, agree later by a token, roll back where it disagrees",
     paper="Chung, Liu, Lin 1990, as Chang, Hwang describe it",

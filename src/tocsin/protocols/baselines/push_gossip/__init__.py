@@ -11,7 +11,7 @@ from tocsin.protocols.baselines.push_gossip.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="push_gossip",
     title="forward, step by step, to the neighbours that may lack it",
     paper="reference gossip of Garbinato, Pedone, Schmidt 2004",

@@ -21,7 +21,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="sequencer",
     title="one site gives every message its place",
     paper="Chang, Maxemchuk 1984",

@@ -18,7 +18,7 @@ from tocsin.protocols.baselines.totem_ring.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="totem_ring",
     title="the holder of a circulating token broadcasts; rings split and merge",
     paper="Amir, Moser, Melliar-Smith, Agarwal, Ciarfella 1995",

@@ -15,7 +15,7 @@ from tocsin.protocols.baselines.two_phase.messages import (
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 
-PROTOCOL = Protocol(
+PROTOCOL: Protocol = Protocol(
     name="two_phase",
     title="priorities proposed by all, the largest agreed (ABCAST)",
     paper="Birman, Joseph 1987 (Skeen)",

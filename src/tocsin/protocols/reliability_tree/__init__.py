@@ -42,6 +42,6 @@ PROTOCOL: Protocol = Protocol(
         "full_every": (3, 100),
         "vanish_after": (3, 30),
         "settle_us": (0, 500_000),
-        "caution": (0.0, 1.0),
+        "caution": (0.0, 2.0),
     },
 )

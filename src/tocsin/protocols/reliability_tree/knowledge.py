@@ -27,6 +27,7 @@ OWN: Final = 255  # in `via`: not adopted from a neighbour, or from one beyond t
 VERSION_BITS: Final = 0xFFFF
 VERSION_HALF: Final = 0x8000  # versions wrap round: the next 32,767 are newer
 RANK_HALF: Final = 0x7FFFFFFF
+FEW: Final = 12  # rows that are adopted one by one as quickly as all at once
 
 
 class Knowledge:
@@ -100,14 +101,32 @@ class Knowledge:
 
     def _adopt(self, taken: Any, places: Any, news: News, via: int) -> list[tuple[int, int]]:
         """Take these rows of the news, but for those that are ours to tell."""
-        if len(taken) == 0:
-            return []
+        if len(taken) <= FEW:
+            return self._adopt_few(taken.tolist(), places, news, via)
         taken, contested = self._without_own(taken, news)
         rows = places[taken]
         self._ranks[rows] = news.ranks[taken]
         self._evidence[rows] = news.evidence[taken]
         self._via[rows] = via
         self._number(rows)
+        return contested
+
+    def _adopt_few(self, taken: list[int], places: Any, news: News, via: int) -> list[tuple[int, int]]:
+        """The same, row by row: quicker for a few, and mostly there are few."""
+        contested: list[tuple[int, int]] = []
+        for row in taken:
+            key = int(news.keys[row])
+            rank = int(news.ranks[row])
+            if key == self._site or key // self._sites == self._site + 1:
+                if is_newer(rank >> 16, self.version(key)):
+                    contested.append((key, rank >> 16))
+                continue
+            place = int(places[row])
+            self.changes += 1
+            self._ranks[place] = rank
+            self._evidence[place] = news.evidence[row]
+            self._via[place] = via
+            self._changed[place] = self.changes
         return contested
 
     def _without_own(self, taken: Any, news: News) -> tuple[Any, list[tuple[int, int]]]:

@@ -157,7 +157,7 @@ class ReliabilityTree(Machine):
         key = link_key(self._site, direct.site, self._sites)
         told = self._memory.told(key)
         direct.evidence.add(told.successes, told.failures)
-        direct.expected = told.public_successes > 0
+        direct.expected = told.successes > 0
         if told.version > 0 and link_owner(self._site, direct.site) == self._site:
             self.knowledge.publish(key, told.version, told.public_successes, told.public_failures)
 

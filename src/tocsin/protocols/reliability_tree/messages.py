@@ -143,8 +143,8 @@ class ReliabilityTreeOptions(Options, frozen=True):
             le=10.0,
             description="Links are planned with the most believed loss and this many standard deviations of the "
             "belief on top: the tree takes the links that look best, and of many equal ones those look best that were "
-            "lucky. 0 is the paper's. The default 2 makes up for taking the best tenth of a thousand equal links, whose "
-            "mean is 1.75 deviations below the truth: without it the promise is not kept.",
+            "lucky. 0 is the paper's. The default 2 makes up for taking the best tenth of a thousand equal links, "
+            "whose mean is 1.75 deviations below the truth: without it the promise is not kept.",
         ),
     ] = 2.0
     heartbeat_us: Annotated[

@@ -17,3 +17,4 @@ def test_losses_repeats_and_hasty_timers() -> None:
 
 def test_a_crash_at_any_point() -> None:
     explored(small(PROTOCOL, 3, 1, 200_000), Limits(crashes=1))
+    assert explored(small(PROTOCOL, 3, 1, 100_000), Limits(crashes=1, losses=1)).states > 20_000

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from tests.mutation import mutated
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.sequencer import PROTOCOL
 from tocsin.sim.exploration import Limits
+from tocsin.sim.explore import explore
+
+HASTY: dict[str, Any] = {"suspect_after": 1, "election_us": 20_000}  # fewer timers, fewer states
 
 FORMS: list[dict[str, Any]] = [
     {},
@@ -37,3 +42,24 @@ def test_a_crash_at_any_point(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("options", FORMS[:2], ids=str)
 def test_a_crash_of_the_central_site_at_any_point(options: dict[str, Any]) -> None:
     explored(small(PROTOCOL, 2, 1, 2_000_000, options), Limits(crashes=1))
+    assert explored(small(PROTOCOL, 3, 1, 500_000, {**options, **HASTY}), Limits(crashes=1)).states > 100_000
+
+
+@pytest.mark.parametrize("options", [FORMS[1], FORMS[3]], ids=str)
+def test_three_sites_go_on_without_one_that_dies_at_any_point(options: dict[str, Any]) -> None:
+    """Beyond what is assumed: it never comes back. Committed, for the dead must not have delivered what is lost."""
+    outside = msgspec.structs.replace(PROTOCOL.assumptions, crashes_recover=False)
+    dying = msgspec.structs.replace(PROTOCOL, assumptions=outside)
+    explored(small(dying, 3, 1, 500_000, {**options, **HASTY}), Limits(crashes=1, recoveries=0))
+    if "rotate" not in options:
+        explored(small(dying, 3, 1, 700_000, {**options, **HASTY}), Limits(crashes=1, recoveries=0, losses=1))
+
+
+def test_a_site_that_is_not_on_the_token_list_is_not_forgotten() -> None:
+    """It crashed before it had anything, and comes back to a ring that does not count on it."""
+    old = "return self._absent if self._rotate else self._others"
+    module = "tocsin.protocols.baselines.sequencer.machine"
+    mutant = mutated(PROTOCOL, module, old, "return [] if self._rotate else self._others")
+    limits = Limits(crashes=1, states_max=60_000)
+    found = explore(small(mutant, 3, 1, 500_000, {"rotate": True, **HASTY}), limits).violation
+    assert found is not None and "agreement" in found.why

@@ -15,6 +15,7 @@ from tocsin.protocols.propagation_graph.messages import (
     Fetch,
     Heard,
     Hello,
+    Install,
     Kept,
     Known,
     Learned,
@@ -27,6 +28,7 @@ from tocsin.protocols.propagation_graph.messages import (
     Planned,
     Prepare,
     Promised,
+    Ready,
     Report,
     Sent,
     Settled,
@@ -49,7 +51,7 @@ PROTOCOL: Protocol = Protocol(
     messages=(
         *(Submit, Pass, Close, Null, Ack),
         *(Change, Plan, Heard, Ask, Places),
-        *(Prepare, Report, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply),
+        *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply),
     ),
     records=(
         *(Sent, Passed, Opened, Asked, Planned, Counted),

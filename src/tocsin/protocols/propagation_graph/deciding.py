@@ -4,11 +4,15 @@
 |-----------------------------------------------------------|------------------------------|
 | the manager closes; survivors stop and report what they have | `Prepare`, `Report`       |
 | it determines what every site is missing                  | votes.py                     |
+| survivors install what they miss                          | `Install`, `Ready`; fetching.py |
 | a new manager completes what the old one has begun        | what was voted for is kept   |
 
 A ballot belongs to one manager. Who has answered a ballot takes nothing more in the present graph and votes in no
 smaller one. A graph for which a majority has voted is decided; any later manager hears of it from one of them, and
 proposes it again. So there is one graph for each number, whatever fails and whoever is suspected.
+
+Between the phases the survivors get what they lack from one another. Only then they vote, so that once a graph may be
+decided every site in it has all that counts: a survivor that fails now takes nothing with it that another needs.
 """
 
 from typing import Final
@@ -21,8 +25,10 @@ from tocsin.protocols.propagation_graph.messages import (
     Decided,
     Decision,
     Hello,
+    Install,
     Prepare,
     Promised,
+    Ready,
     Report,
     Voted,
 )
@@ -30,6 +36,7 @@ from tocsin.protocols.propagation_graph.votes import changed_groups, may_decide,
 from tocsin.protocols.propagation_graph.watching import Watching
 
 GRACE: Final = "GRACE"  # enough waiting for reports
+PUSH: Final = "PUSH"  # a manager asks again whoever has not answered
 
 BALLOT_MAX: Final = 1 << 40  # no honest ballot comes here
 
@@ -47,7 +54,12 @@ class Deciding(Watching):
         self._reports: dict[SiteId, Report] = {}
         self._proposed: Decision | None = None
         self._proposed_changes: dict[tuple[SiteId, int], Change] = {}
+        self._joined: tuple[int, ...] = ()  # groups that get new members by them
+        self._ready: set[SiteId] = set()
         self._accepts: set[SiteId] = set()
+        # As survivor
+        self._next: Decision | None = None  # to be the next graph: what is missing of the present one is fetched
+        self._next_from: SiteId = 0  # the manager that says so
 
     # The manager: first phase
 
@@ -59,15 +71,42 @@ class Deciding(Watching):
         self._proposed = None
         self._proposed_changes = dict(self._changes)
         self._accepts = set()
-        joined = changed_groups(self._stage.graph.decision, self._proposed_changes)
+        self._joined = tuple(changed_groups(self._stage.graph.decision, self._proposed_changes))
         self._promise(number, self._ballot)
-        self._reports[self._site] = self._report(self._ballot, tuple(joined))
-        self._outbox.multicast(self._others(), Prepare(number, self._ballot, tuple(joined)))
+        self._reports[self._site] = self._report(self._ballot, self._joined)
+        self._outbox.multicast(self._others(), Prepare(number, self._ballot, self._joined))
         self._outbox.set_timer(GRACE, 0, now + self._grace_us)
+        self._outbox.set_timer(PUSH, 0, now + self._resend_us)
         self._maybe_propose(now, False)
+
+    def _on_push(self, now: Micros) -> None:
+        """Ask again whoever has not answered in the present phase."""
+        decision = self._proposed
+        if self._ballot == 0 or self._learned is not None:
+            return
+        present = self._stage.graph.decision
+        if decision is None:
+            silent = [site for site in self._others() if site not in self._reports and site not in self._suspects]
+            if silent:
+                self._outbox.multicast(silent, Prepare(present.number + 1, self._ballot, self._joined))
+        elif self._voted_ballot != self._ballot:
+            behind = [site for site in self._survivors(decision) if site not in self._ready and site != self._site]
+            if behind:
+                self._outbox.multicast(behind, Install(self._ballot, decision))
+        else:
+            asked = [site for site in self._others() if site not in self._accepts and site not in decision.away]
+            if asked:
+                self._outbox.multicast(asked, Accept(self._ballot, decision))
+        self._outbox.set_timer(PUSH, 0, now + self._resend_us)
+
+    def _survivors(self, decision: Decision) -> list[SiteId]:
+        """Those that report and go from the present graph to the next."""
+        away = self._stage.graph.decision.away
+        return [site for site in sorted(self._reports) if site not in away and site not in decision.away]
 
     def _promise(self, number: int, ballot: int) -> None:
         self._promised = ballot
+        self._next = None
         self._stopped = True
         self._persist(Promised(number, ballot))
 
@@ -92,6 +131,8 @@ class Deciding(Watching):
             self._outbox.send(source, self._report(prepare.ballot, prepare.joined))
             self._wish_tries = 0
             self._set_wish(now, self._turn() + 1)
+        elif prepare.ballot == self._promised and self._ballot == 0:
+            self._outbox.send(source, self._report(prepare.ballot, prepare.joined))  # the first answer was lost
 
     def _send_decision(self, target: SiteId, number: int) -> None:
         decision = self._decisions.get(number)
@@ -120,11 +161,46 @@ class Deciding(Watching):
         self._outbox.cancel_timer(GRACE, 0)
         decision = next_decision(present, self._sites, self._reports, self._proposed_changes)
         self._proposed = decision
+        self._ready = set()
+        self._outbox.multicast(self._others(), Install(self._ballot, decision))
+        self._next = decision
+        self._next_from = self._site
+        self._gather(now)
+        return True
+
+    # Between the phases
+
+    def _on_install(self, now: Micros, source: SiteId, install: Install) -> None:
+        current = self._learned is None and install.ballot == self._promised and self._ballot == 0
+        if current and self._is_sound_next(install.decision):
+            self._next = install.decision
+            self._next_from = source
+            self._gather(now)
+
+    def _gather(self, now: Micros) -> None:
+        """Get what is missing, then say so; see recovering.py and fetching.py."""
+
+    def _say_ready(self, now: Micros) -> None:
+        number = self._stage.number + 1
+        if self._next_from == self._site:
+            self._on_ready(now, self._site, Ready(number, self._ballot))
+        else:
+            self._outbox.send(self._next_from, Ready(number, self._promised))
+
+    def _on_ready(self, now: Micros, source: SiteId, ready: Ready) -> None:
+        decision = self._proposed
+        if decision is None or ready.ballot != self._ballot or ready.number != self._stage.number + 1:
+            return
+        self._ready.add(source)
+        if self._voted_ballot == self._ballot:
+            return  # the second phase has begun
+        for site in self._survivors(decision):
+            if site not in self._ready:
+                return
         self._vote(self._ballot, decision)
         self._accepts.add(self._site)
         self._outbox.multicast(self._others(), Accept(self._ballot, decision))
         self._maybe_decide(now)
-        return True
 
     # Second phase
 
@@ -144,6 +220,8 @@ class Deciding(Watching):
     def _on_accept(self, now: Micros, source: SiteId, accept: Accept) -> None:
         if self._learned is not None or not self._is_sound_next(accept.decision):
             return
+        if self._site in accept.decision.away:
+            return  # those who vote have all that counts
         if self._promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != self._voted_ballot:
                 if accept.ballot > self._promised:

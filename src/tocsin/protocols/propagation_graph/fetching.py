@@ -38,24 +38,31 @@ class Fetching(Recovering):
     def _on_fetch_timer(self, now: Micros) -> None:
         self._fetch_turn += 1
         self._install(now)
+        self._gather(now)
 
     def _on_fetch(self, source: SiteId, fetch: Fetch) -> None:
         entries: list[Entry] = []
         size = 0
         rank = fetch.rank
-        record = self._history.find(fetch.graph, fetch.group, rank)
+        record = self._find(fetch.graph, fetch.group, rank)
         while record is not None and len(entries) < SUPPLY_MAX:
             size += len(record.payload)
             if entries and size > SUPPLY_BYTES_MAX:
                 break
             entries.append(Entry(record.origin, record.seqno, record.place, record.key, record.payload))
             rank += 1
-            record = self._history.find(fetch.graph, fetch.group, rank)
+            record = self._find(fetch.graph, fetch.group, rank)
         if entries:
             self._outbox.send(source, Supply(fetch.graph, fetch.group, fetch.rank, tuple(entries)))
 
+    def _find(self, graph: int, group: GroupId, rank: int) -> Passed | None:
+        record = self._history.find(graph, group, rank)
+        if record is None and graph == self._stage.number:
+            record = self._fetched.get((group, rank))
+        return record
+
     def _on_supply(self, now: Micros, source: SiteId, supply: Supply) -> None:
-        decision = self._learned
+        decision = self._learned if self._learned is not None else self._next
         if decision is None or supply.graph != self._stage.number:
             return
         progress = False
@@ -80,6 +87,7 @@ class Fetching(Recovering):
             return
         missing = self._missing(decision)
         if not missing:
-            self._complete(now, decision)
+            self._install(now)
+            self._gather(now)
         else:
             self._fetch(now, decision, [pair for pair in missing if pair[0] == supply.group])

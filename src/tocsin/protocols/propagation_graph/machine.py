@@ -16,7 +16,7 @@ Deviations: docs/protocols/propagation_graph.md.
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.propagation_graph.changing import CHANGE, COUNT, MANAGE
-from tocsin.protocols.propagation_graph.deciding import GRACE
+from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH
 from tocsin.protocols.propagation_graph.messages import (
     Accept,
     Accepted,
@@ -28,12 +28,14 @@ from tocsin.protocols.propagation_graph.messages import (
     Fetch,
     Heard,
     Hello,
+    Install,
     Null,
     Opened,
     Pass,
     Places,
     Plan,
     Prepare,
+    Ready,
     Report,
     Submit,
     Supply,
@@ -135,6 +137,10 @@ class PropagationGraph(Storing):
             self._on_prepare(now, source, message)
         elif isinstance(message, Report):
             self._on_report(now, source, message)
+        elif isinstance(message, Install):
+            self._on_install(now, source, message)
+        elif isinstance(message, Ready):
+            self._on_ready(now, source, message)
         elif isinstance(message, Accept):
             self._on_accept(now, source, message)
         elif isinstance(message, Accepted):
@@ -175,6 +181,8 @@ class PropagationGraph(Storing):
             self._on_wish_timer(now)
         elif timer == GRACE:
             self._maybe_propose(now, True)
+        elif timer == PUSH:
+            self._on_push(now)
         elif timer == FETCH:
             self._on_fetch_timer(now)
         self._finish(now)

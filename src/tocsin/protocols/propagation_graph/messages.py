@@ -184,6 +184,25 @@ class Report(Message, frozen=True):
         return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
 
 
+class Install(Message, frozen=True):
+    """From a manager: this is to be the next graph; get what you lack of the present one."""
+
+    kind: ClassVar[str] = "install"
+    ballot: Number
+    decision: Decision
+
+    def brief(self, names: list[str]) -> str:
+        return f"Install({self.decision.number} ballot {self.ballot} {_graph(names, self.decision)})"
+
+
+class Ready(Message, frozen=True):
+    """The sender has all messages of the present graph that count."""
+
+    kind: ClassVar[str] = "ready"
+    number: Number
+    ballot: Number
+
+
 class Accept(Message, frozen=True):
     """From a manager: vote for this graph; the second phase."""
 

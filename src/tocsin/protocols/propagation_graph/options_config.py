@@ -81,7 +81,8 @@ class PropagationGraphOptions(Options, frozen=True):
         bool,
         Meta(
             description="A message waits at its source until what the source sent to other groups, and delivered of "
-            "other groups, is delivered everywhere: the order is causal then. Costs the time until that is known."
+            "other groups, is delivered everywhere: the order is causal then. Costs the time until that is known. "
+            'Only with `failures = "atomic"`: who was left out catches up in another order.'
         ),
     ] = False
     backlog: Annotated[
@@ -93,3 +94,7 @@ class PropagationGraphOptions(Options, frozen=True):
             "have unsettled: how much may happen while a member is down.",
         ),
     ] = 4_096
+
+    def __post_init__(self) -> None:
+        if self.causal and self.failures != "atomic":
+            raise ValueError('causal = true needs failures = "atomic"')

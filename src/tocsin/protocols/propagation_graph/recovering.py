@@ -16,7 +16,7 @@ the order of the keys, then open the next graph.
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup
-from tocsin.protocols.propagation_graph.deciding import GRACE, Deciding
+from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH, Deciding
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.messages import Decision, Learned, Opened, Passed
 from tocsin.protocols.propagation_graph.passing import RESEND
@@ -84,6 +84,17 @@ class Recovering(Deciding):
             return
         self._fetch(now, decision, missing)
 
+    def _gather(self, now: Micros) -> None:
+        decision = self._next
+        if decision is None or self._learned is not None:
+            return
+        missing = self._missing(decision)
+        if missing:
+            self._fetch(now, decision, missing)
+        else:
+            self._outbox.cancel_timer(FETCH, 0)
+            self._say_ready(now)
+
     def _fetch(self, now: Micros, decision: Decision, missing: list[tuple[GroupId, int]]) -> None:
         """Ask for what is missing; see fetching.py."""
 
@@ -109,6 +120,7 @@ class Recovering(Deciding):
         for child in stage.graph.children:
             self._outbox.cancel_timer(RESEND, stage.number * self._sites + child)
         self._outbox.cancel_timer(WISH, 0)
+        self._outbox.cancel_timer(PUSH, 0)
         self._switch(decision)
         self._open(now, stage)
         self._watch(now)
@@ -142,6 +154,7 @@ class Recovering(Deciding):
                     del self._decisions[number]
         self._start_graph(decision)
         self._learned = None
+        self._next = None
         self._fetched = {}
         self._stopped = False
         self._promised = 0

@@ -1,0 +1,63 @@
+"""Every order of events of `propagation_graph` among three sites with overlapping groups."""
+
+import msgspec
+import pytest
+
+from tests.protocols.propagation_graph.overlapping import CHAIN, THREE, overlapping
+from tests.protocols.small import explored
+from tocsin.protocols.propagation_graph import PROTOCOL
+from tocsin.sim.exploration import Limits
+
+CHANGE = [{"at_us": 0, "change": {"x": ["a", "b", "c"]}}]  # c joins x at any moment
+HURRIED = {  # so that a failure is noticed, and a graph decided on, within a few periods
+    "failures": "non_atomic",
+    "null_us": 300_000,
+    "suspect_after": 1,
+    "resend_us": 100_000,
+    "ack_us": 10_000,
+    "grace_us": 100_000,
+}
+
+SURVIVORS = msgspec.structs.replace(
+    PROTOCOL,
+    guarantees=("integrity", "validity", "agreement", "fifo", "single_source"),
+    assumptions=msgspec.structs.replace(PROTOCOL.assumptions, crashes_recover=False),
+)
+
+
+def test_three_groups_three_messages_two_losses() -> None:
+    assert explored(overlapping(PROTOCOL, THREE, 3, 600_000), Limits(losses=2)).states > 10_000
+
+
+def test_repeats_and_hasty_timers() -> None:
+    explored(overlapping(PROTOCOL, THREE, 2, 600_000), Limits(losses=1, repeats=1))
+    explored(overlapping(PROTOCOL, THREE, 2, 600_000), Limits(losses=1, early=1))
+
+
+def test_a_crash_at_any_point() -> None:
+    explored(overlapping(PROTOCOL, THREE, 2, 600_000), Limits(crashes=1))
+
+
+@pytest.mark.long
+def test_a_crash_and_a_loss_among_three_messages() -> None:
+    explored(overlapping(PROTOCOL, THREE, 3, 600_000), Limits(crashes=1))
+    explored(overlapping(PROTOCOL, THREE, 2, 600_000), Limits(crashes=1, losses=1))
+
+
+def test_a_group_changes_at_any_point() -> None:
+    explored(overlapping(PROTOCOL, THREE, 1, 600_000, faults=CHANGE), Limits(losses=1))
+
+
+@pytest.mark.long
+def test_a_group_changes_among_messages_and_losses() -> None:
+    explored(overlapping(PROTOCOL, THREE, 2, 600_000, faults=CHANGE), Limits(losses=1))
+
+
+def test_nothing_goes_wrong_in_the_non_atomic_way() -> None:
+    explored(overlapping(PROTOCOL, CHAIN, 2, 300_000, HURRIED), Limits())
+
+
+def test_a_site_fails_for_good_in_the_non_atomic_way() -> None:
+    """At the end the survivors have everything that one of them has. (What the failed one had is not promised.)"""
+    found = explored(overlapping(SURVIVORS, CHAIN, 1, 1_500_000, HURRIED), Limits(crashes=1, recoveries=0))
+    assert found.ends > 10

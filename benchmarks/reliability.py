@@ -159,24 +159,19 @@ def unequal(connectivity: int) -> Topology:
     return topology
 
 
+FIGURE_2 = ["connectivity", "P", "L", "optimal", "of 2000 incomplete", "steps", "gossip", "acks", "ratio", "with acks"]
+
+
+def print_row(values: list[str]) -> None:
+    """Values below the headings of Figure 2."""
+    cells = [value.rjust(max(6, len(heading))) for value, heading in zip(values, FIGURE_2, strict=True)]
+    print(" ".join(cells), flush=True)
+
+
 def figure_2() -> None:
-    print(
-        "\nFigure 2: 100 processes, reach 0.9999: messages of the optimal algorithm, data and acknowledgements of gossip,"
-    )
-    print("and how many times more gossip needs, without and with its acknowledgements")
-    columns = (
-        "connectivity",
-        "P",
-        "L",
-        "optimal",
-        "incomplete of 2000",
-        "steps",
-        "gossip",
-        "acks",
-        "ratio",
-        "with acks",
-    )
-    print(" ".join(f"{column:>{len(column) + 2}}" for column in columns))
+    print("\nFigure 2: 100 processes, reach 0.9999: messages of the optimal algorithm, data and acknowledgements of")
+    print("gossip, and how many times more gossip needs, without and with its acknowledgements")
+    print_row(FIGURE_2)
     failed = 0
     for connectivity in CONNECTIVITIES:
         for crash, loss in [*EQUAL, (0.0, -1.0)]:
@@ -191,11 +186,9 @@ def figure_2() -> None:
             failed += found.incomplete
             without = gossip.messages / found.messages
             counted = without + gossip.acknowledgements / found.messages
-            row = (connectivity, f"{crash:.2f}", name, found.messages, found.incomplete, gossip.steps)
-            row += (round(gossip.messages), round(gossip.acknowledgements), f"{without:.2f}", f"{counted:.2f}")
-            print(
-                " ".join(f"{value:>{len(column) + 2}}" for value, column in zip(row, columns, strict=True)), flush=True
-            )
+            row = [str(connectivity), f"{crash:.2f}", name, str(found.messages), str(found.incomplete)]
+            row += [str(gossip.steps), f"{gossip.messages:.0f}", f"{gossip.acknowledgements:.0f}"]
+            print_row([*row, f"{without:.2f}", f"{counted:.2f}"])
     broadcasts = len(CONNECTIVITIES) * (len(EQUAL) + 1) * 2_000
     print(f"incomplete: {failed} of {broadcasts}; at reach {REACH} at most {broadcasts * (1 - REACH):.1f} are expected")
 

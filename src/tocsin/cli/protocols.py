@@ -127,6 +127,7 @@ def tolerates(protocol: Protocol) -> list[str]:
         (assume.joins, "joins"),
         (assume.leaves, "leaves"),
         (assume.group_changes, "changes of groups"),
+        (assume.links_change, "links that come and go"),
     ):
         if holds:
             found.append(words)

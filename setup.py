@@ -17,6 +17,7 @@ PACKAGE = Path("src/tocsin")
 FOLDERS = ("core", "planning", "protocols", "sim")
 LIVE = (  # of runtime: what every datagram and every message goes through
     "backlog",
+    "clock",
     "driver",
     "frame_log",
     "happenings",

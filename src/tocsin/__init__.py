@@ -74,4 +74,6 @@ def __getattr__(name: str) -> Any:
     home = _WHERE.get(name)
     if home is None:
         raise AttributeError(f"module 'tocsin' has no attribute '{name}'")
-    return getattr(importlib.import_module(home), name)
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value  # the next time it is found without asking here
+    return value

@@ -11,8 +11,8 @@ import pytest
 import tocsin
 from tests.runtime.live_groups import free_ports, run, write_group
 from tocsin.cli.main import main
-from tocsin.core.errors import EnvironmentMissing, TocsinError
-from tocsin.runtime.doctor import examine
+from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+from tocsin.runtime.doctor import examine, here
 from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import read_keys
 from tocsin.runtime.status import ask
@@ -143,3 +143,13 @@ def test_exported_names_exist_and_importing_is_light() -> None:
         assert getattr(tocsin, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = tocsin.nothing
+
+
+def test_the_doctor_finds_the_site_that_lives_here(tmp_path: Path) -> None:
+    path = write_group(tmp_path)
+    assert here(read_group(path)) == 0
+    path.write_text(path.read_text().replace("127.0.0.1", "198.51.100.7", 1))  # an address nobody has
+    assert here(read_group(path)) == 1
+    path.write_text(path.read_text().replace("127.0.0.1", "198.51.100.7"))
+    with pytest.raises(InputError, match="--as NAME"):
+        here(read_group(path))

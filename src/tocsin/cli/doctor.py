@@ -1,4 +1,4 @@
-"""`tocsin doctor GROUP.toml --as NAME`: what would stop this member, and the cure."""
+"""`tocsin doctor GROUP.toml [--as NAME]`: what would stop this member, and the cure."""
 
 import argparse
 import json
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from tocsin.runtime.doctor import Finding, examine
+from tocsin.runtime.doctor import Finding, examine, here
 from tocsin.runtime.group_config import read_group
 
 EXAMPLES = """\
 examples:
-  tocsin doctor orders.toml --as a      on the machine of a; members that run answer probes
+  tocsin doctor orders.toml             for the first site that has an address of this machine
+  tocsin doctor orders.toml --as b      for b; members that run answer probes
 exit code: 0 nothing wrong was found, 1 something would not work
 """
 
@@ -20,13 +21,14 @@ exit code: 0 nothing wrong was found, 1 something would not work
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("group", type=Path, metavar="GROUP.toml")
-    parser.add_argument("--as", dest="site", required=True, metavar="NAME", help="the site that lives on this machine")
+    parser.add_argument("--as", dest="site", metavar="NAME", help="the site that lives here (found by its address)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
 def run(arguments: argparse.Namespace) -> int:
     group = read_group(arguments.group)
-    findings = examine(group, group.site(arguments.site))
+    site = here(group) if arguments.site is None else group.site(arguments.site)
+    findings = examine(group, site)
     healthy = all(finding.ok for finding in findings)
     if arguments.json:
         print(json.dumps({"ok": healthy, "findings": [msgspec.to_builtins(finding) for finding in findings]}))

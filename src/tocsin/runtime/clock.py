@@ -6,17 +6,15 @@ Event loops round their timers up to a millisecond, which is an eternity for a c
 import asyncio
 import ctypes
 import os
+import struct
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 _CLOCK_MONOTONIC: Final = 1
 _NONBLOCK_CLOEXEC: Final = 0o4000 | 0o2000000
 _ABSOLUTE: Final = 1
-
-
-class _Times(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_long) for name in ("interval_s", "interval_ns", "value_s", "value_ns")]
+_TIMES: Final = struct.Struct("qqqq")  # interval, value: seconds and nanoseconds of each
 
 
 def now_us() -> int:
@@ -30,11 +28,14 @@ class Alarm:
         self._loop = loop
         self._ring = ring
         self._handle: asyncio.TimerHandle | None = None
-        self._times = _Times()
+        self._times: Any = ctypes.create_string_buffer(_TIMES.size)
+        self._times_at = ctypes.addressof(self._times)
         self._descriptor = -1
         try:
-            self._libc = ctypes.CDLL(None, use_errno=True)
-            self._descriptor = self._libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK_CLOEXEC)
+            libc = ctypes.CDLL(None, use_errno=True)
+            self._set_time: Any = libc.timerfd_settime
+            self._set_time.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+            self._descriptor = libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK_CLOEXEC)
         except (OSError, AttributeError):
             self._descriptor = -1
         if self._descriptor >= 0:
@@ -43,9 +44,8 @@ class Alarm:
     def set(self, deadline_us: int) -> None:
         if self._descriptor >= 0:
             deadline = max(deadline_us, 1)
-            self._times.value_s = deadline // 1_000_000
-            self._times.value_ns = deadline % 1_000_000 * 1000
-            self._libc.timerfd_settime(self._descriptor, _ABSOLUTE, ctypes.byref(self._times), None)
+            _TIMES.pack_into(self._times, 0, 0, 0, deadline // 1_000_000, deadline % 1_000_000 * 1000)
+            self._set_time(self._descriptor, _ABSOLUTE, self._times_at, None)
             return
         if self._handle is not None:
             self._handle.cancel()

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import InputError, TocsinError
 from tocsin.runtime.group_config import UDP_HEADERS, Address, Group
 from tocsin.runtime.identity import is_running
 from tocsin.runtime.keys import read_keys
@@ -46,6 +46,18 @@ def examine(group: Group, site: int) -> list[Finding]:
         if peer != site:
             findings.append(_peer(group, site, peer, keyring))
     return findings
+
+
+def here(group: Group) -> int:
+    """The first site whose address is one of this machine's."""
+    for site, address in enumerate(group.addresses):
+        with socket.socket(group.family, socket.SOCK_DGRAM) as sock:
+            try:
+                sock.bind((address[0], 0))
+            except OSError:
+                continue
+            return site
+    raise InputError(f"{group.source}: no site has an address of this machine; say which one it is to be: --as NAME")
 
 
 def _file(group: Group) -> Finding:

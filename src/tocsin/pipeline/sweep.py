@@ -26,7 +26,8 @@ TASK_SECONDS = 0.5  # of cells in a task, if they are short: Spark's own 30 ms a
 WAVE_SECONDS = 8.0  # of work in a wave, per core; a crash costs at most two waves
 WAVE_CELLS_MAX = 5_000  # rows that come back to the driver at once
 WAVES_IN_FLIGHT = 2
-FIRST_GUESS_SECONDS = 0.05  # per cell, before anything was measured
+FIRST_WAVE_CELLS = 4  # per core, before anything was measured: they may be long
+FIRST_GUESS_SECONDS = 0.05  # per cell
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +102,8 @@ class Sweep:
 
     def _cut_wave(self, waiting: list[Place]) -> tuple[list[Place], list[Place]]:
         """As many cells as keep the cores busy for a while; at least one for each core."""
+        if self._cost == 0.0:
+            return waiting[: FIRST_WAVE_CELLS * self._cores], waiting[FIRST_WAVE_CELLS * self._cores :]
         seconds = 0.0
         count = 0
         for place in waiting[:WAVE_CELLS_MAX]:

@@ -166,10 +166,10 @@ class Successors:
         return found
 
     def is_end(self, state: State, all_up: bool) -> bool:
-        """Whether nothing more can happen soon enough to matter; `all_up`: not as long as a site is down."""
+        """Whether nothing more can happen soon enough to matter; `all_up`: not as long as a site may come back."""
         if state.flights or state.budget.faults < len(self._faults) or self._can_broadcast(state):
             return False
-        if all_up and not self._everybody_is_up(state):
+        if all_up and not self._everybody_is_up(state) and self._may_recover(state):
             return False
         return not self._due(state)
 

@@ -101,11 +101,7 @@ LEARNING = {
         "        direct.evidence.add(told.successes, told.failures)\n",
         "",
     ),
-    "does not pass on what it hears": (
-        "knowledge",
-        "        self._changed[places] = np.arange(self.changes + 1, self.changes + 1 + len(places))\n",
-        "",
-    ),
+    "does not pass on what it hears": ("knowledge", "            self._changed[place] = self.changes\n", ""),
     "takes losses for impatience": ("direct", "if self.suspected - lost > 1 and", "if self.suspected > 0 and"),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.protocols.propagation_graph.storms import violation
 from tocsin.core.config import decode_config
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
@@ -104,3 +105,10 @@ def test_what_everybody_has_is_not_kept() -> None:
             machine = site.machine
             assert isinstance(machine, PropagationGraph) and machine.quiet()
             assert len(machine._stage.log) == 0 and machine._history.count() == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("failures", ["atomic", "non_atomic"])
+def test_three_hundred_storms(failures: str) -> None:
+    for seed in range(300):
+        assert violation(PROTOCOL, seed, {"failures": failures}) is None, f"storm {seed}"

@@ -151,7 +151,7 @@ class Passing(Machine):
     def _on_edge_timer(self, now: Micros, key: int) -> None:
         stage = self._stages.get(key // self._sites)
         child = key % self._sites
-        if stage is None or child not in stage.edges:
+        if stage is None or stage.ended or child not in stage.edges:
             return
         edge = stage.edges[child]
         edge.armed = False
@@ -164,7 +164,7 @@ class Passing(Machine):
 
     def _on_edge_ack(self, now: Micros, source: SiteId, ack: Ack) -> None:
         stage = self._stages.get(ack.graph)
-        if stage is None or source not in stage.edges:
+        if stage is None or stage.ended or source not in stage.edges:
             return
         edge = stage.edges[source]
         edge.on_ack(ack.end, ack.settled)
@@ -179,6 +179,8 @@ class Passing(Machine):
 
     def _progress(self, now: Micros, stage: Stage) -> None:
         """Who has what has changed: forget what everybody has, and pass the news on."""
+        if stage.ended:
+            return
         before = stage.first
         for record in stage.trim():
             self._on_trimmed(now, record)
@@ -256,7 +258,7 @@ class Passing(Machine):
                 self._on_newer_null(source)
             else:
                 self._on_older_null(source, null)
-        elif source == stage.parent:
+        elif source == stage.parent and not stage.ended:
             if null.stable <= stage.next_inward():
                 stage.parent_stable = max(stage.parent_stable, null.stable)
             self._progress(now, stage)
@@ -289,7 +291,7 @@ class Passing(Machine):
     def _on_ack_timer(self, key: int) -> None:
         self._acking.discard(key)
         for number in sorted(self._stages):
-            if self._stages[number].news:
+            if self._stages[number].news and not self._stages[number].ended:
                 self._send_ack(self._stages[number], 0)
 
     def _on_gap(self, now: Micros) -> None:

@@ -40,6 +40,7 @@ class Stage:
         self.own = 0  # messages ordered here
         self.last_key: tuple[int, ...] = ()  # of the last message from the parent
         self.said: tuple[int, int] = (0, 0)  # what was last acknowledged to the parent: all here, all below
+        self.ended = False  # non-atomic: the next graph is decided; the edges mean nothing any more
         self.news = False  # there is something to acknowledge to the parent
 
     def end(self) -> int:
@@ -83,6 +84,7 @@ class Stage:
 
     def take_back(self, finals: tuple[int, ...]) -> list[Passed]:
         """Remove everything from the first message that does not count on; what was removed, in order."""
+        self.ended = True
         start = len(self.log)
         for place in range(len(self.log)):
             record = self.log[place]

@@ -70,7 +70,9 @@ class Watching(Changing):
     def _on_beat(self, now: Micros) -> None:
         stage = self._stage
         self._outbox.set_timer(BEAT, 0, now + self._null_us)
-        if self._is_away() and self._learned is None:
+        if self._learned is not None:
+            return
+        if self._is_away():
             self._outbox.multicast(self._others(), Hello(stage.number))
             return
         for child in stage.graph.children:

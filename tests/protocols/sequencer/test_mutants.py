@@ -92,6 +92,14 @@ def test_planted_bug_is_caught_by_the_explorer(name: str) -> None:
     assert is_caught(mutant, [(small(mutant, 3, 1, 600_000), Limits(losses=1))], range(40))
 
 
+def test_a_token_that_nobody_may_use_is_caught_by_the_walk_that_first_showed_it() -> None:
+    old = "        if self._barred and self._orderer == self._site:\n"
+    mutant = mutated(PROTOCOL, FOLDER + "keeper", old, "        if False:\n")
+    options = {"suspect_after": 1, "rotate": True}
+    assert first_wrong_walk(mutant, 3, 4, range(1_771, 1_772), options) is not None
+    assert first_wrong_walk(PROTOCOL, 3, 4, range(1_771, 1_772), options) is None
+
+
 def test_a_vote_forgotten_in_a_crash_is_told_by_the_story() -> None:
     """Two candidates of one term, a crash between two votes: too rare for walks, so the story arranges it."""
     old = "                self._persist(Termed(self._term, source))\n"

@@ -102,6 +102,8 @@ class OrderKeeper(Machine):
         """Whether this site needs to hear something."""
         if not self._in_step or self._early or self._candidate or self._matched < self._known_end:
             return True
+        if self._barred and self._orderer == self._site:
+            return True  # the token is here and may not be used: the term cannot go on
         return self._matched < self._order.end() or (self._committed < self._order.end() and not self._token)
 
     def _recall(self, record: Record) -> None:

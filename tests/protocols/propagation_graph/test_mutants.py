@@ -30,8 +30,8 @@ BUGS = [
     Bug(
         "takes submissions in the order they come",
         "sourcing",
-        "place = self._places.get((group, source), 0)\n        while place in stream.early and self._may_order():",
-        "place = min(stream.early, default=0)\n        while place in stream.early and self._may_order():",
+        "place = self._places.get((group, source), 0)\n        while place in stream.early:",
+        "place = min(stream.early, default=0)\n        while place in stream.early:",
         0,
     ),
     Bug(

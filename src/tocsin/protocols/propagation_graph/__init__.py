@@ -74,8 +74,9 @@ PROTOCOL: Protocol = Protocol(
         group_changes=True,
         groups_max=20,
         crashes_recover=True,
-        note="what needs a failed site waits for it: every crashed site comes back",
+        note="atomic: what needs a failed site waits for it; non-atomic: net of rollbacks, and a majority must be up",
     ),
     liveness_us=15_000_000,
     variations={"failures": ("atomic", "non_atomic")},
+    expects=("views", "rollbacks"),
 )

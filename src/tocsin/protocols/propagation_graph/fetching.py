@@ -20,7 +20,9 @@ class Fetching(Recovering):
             if holders:
                 holder = holders[self._fetch_turn % len(holders)]
                 self._outbox.send(holder, Fetch(self._stage.number, group, rank))
-        self._outbox.set_timer(FETCH, 0, now + 2 * self._resend_us)
+        if not self._fetch_armed:  # asked again meanwhile, the timer stays: the next holder's turn must come
+            self._fetch_armed = True
+            self._outbox.set_timer(FETCH, 0, now + 2 * self._resend_us)
 
     def _holders(self, decision: Decision, group: GroupId) -> list[SiteId]:
         """Members that were in the present graph, those that took part in deciding on the next one first."""
@@ -36,6 +38,7 @@ class Fetching(Recovering):
         return first + later
 
     def _on_fetch_timer(self, now: Micros) -> None:
+        self._fetch_armed = False
         self._fetch_turn += 1
         self._install(now)
         self._gather(now)

@@ -34,6 +34,7 @@ class Recovering(Deciding):
         self._history = History()  # what a site that is away may need
         self._fetched: dict[tuple[GroupId, int], Passed] = {}  # of the present graph, by group and rank
         self._fetch_turn = 0  # whom to ask next
+        self._fetch_armed = False
 
     # Taking back, fetching, opening
 
@@ -71,6 +72,9 @@ class Recovering(Deciding):
                         break
         return found
 
+    def _has_all(self, decision: Decision) -> bool:
+        return not self._missing(decision)
+
     def _has_entry(self, group: GroupId, rank: int) -> bool:
         return (group, rank) in self._fetched or self._history.find(self._stage.number, group, rank) is not None
 
@@ -92,8 +96,12 @@ class Recovering(Deciding):
         if missing:
             self._fetch(now, decision, missing)
         else:
-            self._outbox.cancel_timer(FETCH, 0)
+            self._stop_fetching()
             self._say_ready(now)
+
+    def _stop_fetching(self) -> None:
+        self._fetch_armed = False
+        self._outbox.cancel_timer(FETCH, 0)
 
     def _fetch(self, now: Micros, decision: Decision, missing: list[tuple[GroupId, int]]) -> None:
         """Ask for what is missing; see fetching.py."""
@@ -116,7 +124,7 @@ class Recovering(Deciding):
             self._note(stage, record)
             self._outbox.deliver(record.group, record.origin, record.seqno, record.payload)
         self._persist(Opened(decision))
-        self._outbox.cancel_timer(FETCH, 0)
+        self._stop_fetching()
         for child in stage.graph.children:
             self._outbox.cancel_timer(RESEND, stage.number * self._sites + child)
         self._outbox.cancel_timer(WISH, 0)

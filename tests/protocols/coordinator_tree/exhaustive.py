@@ -18,7 +18,6 @@ import msgspec
 from tocsin.core.config import decode_config
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree import PROTOCOL
-from tocsin.protocols.coordinator_tree.messages import Data
 from tocsin.protocols.coordinator_tree.stream import NIL
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import stage
@@ -91,7 +90,6 @@ class Graph:
         messages: int,
         losses: int,
         scripted: bool = False,
-        data_only: bool = False,
         protocol: Protocol = PROTOCOL,
     ) -> None:
         self.sites = sum(len(part) for part in parts)
@@ -99,7 +97,6 @@ class Graph:
         self.messages = messages
         self.losses = losses
         self.scripted = scripted
-        self.data_only = data_only  # only messages that carry data are lost
         self.protocol = protocol
         self._options = decode_config(OPTIONS, protocol.options, "exhaustive")
         self.locals: list[Local] = []
@@ -219,7 +216,7 @@ class Graph:
             rest = flights[:place] + flights[place + 1 :]
             arrived, sent = self._arrive(locals_, flight)
             found.append((arrived, tuple(sorted([*rest, *sent])), done, losses, weather))
-            if losses < self.losses and (not self.data_only or isinstance(self._flights[flight][2], Data)):
+            if losses < self.losses:
                 found.append((locals_, rest, done, losses + 1, weather))
         if done < self.messages and (not self.scripted or (not flights and done == weather)):
             happening = Input(stage.BROADCAST, 0)

@@ -65,11 +65,7 @@ def test_three_hosts_one_message_and_a_partition_at_any_moment() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("losses", [1, 2])
+@pytest.mark.parametrize("losses", [1, 2, 3])
 def test_three_hosts_two_messages_losses_and_a_partition_that_comes_and_goes(losses: int) -> None:
-    verify(Graph([[0, 1], [2, 3]], messages=2, losses=losses, scripted=True), 2_000_000)
-
-
-@pytest.mark.long
-def test_three_hosts_two_messages_three_losses_of_data_and_a_partition_that_comes_and_goes() -> None:
-    verify(Graph([[0, 1], [2, 3]], messages=2, losses=3, scripted=True, data_only=True), 3_000_000)
+    """With three losses five million states: ten minutes and 3.4 GB."""
+    verify(Graph([[0, 1], [2, 3]], messages=2, losses=losses, scripted=True), 8_000_000)

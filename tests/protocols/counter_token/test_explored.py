@@ -32,6 +32,9 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+LOST_US = 3_300_000  # after so long a token that nobody holds is missed, and a view without its owner has been made
+
+
 def scenario(messages: int, senders: str, duration_us: int, sites: int = 3, **more: Any) -> Scenario:
     document = {
         "protocol": PROTOCOL.name,
@@ -56,9 +59,23 @@ def test_messages_that_arrive_twice() -> None:
 JOIN_AND_LEAVE = [{"at_us": 0, "join": ["c"]}, {"at_us": 1, "leave": ["b"]}]
 
 
+def test_a_crash_for_good_at_any_point() -> None:
+    found = explored(scenario(3, "ab", LOST_US), Limits(crashes=1, recoveries=0))
+    assert found.states > 5_000
+
+
 @pytest.mark.long
-def test_a_crash_at_any_point() -> None:
-    found = explored(scenario(3, "ab", 9_000), Limits(crashes=1))
+def test_two_losses_of_any_message_and_a_crash_for_good() -> None:
+    """Three nodes, two senders, three messages; the token too is lost."""
+    found = explored(scenario(3, "ab", LOST_US), Limits(losses=2, crashes=1, recoveries=0))
+    assert found.states > 1_000_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("losses", [0, 1])
+def test_a_crash_and_a_return_at_any_point(losses: int) -> None:
+    """With a loss 3.6 million states; with two it would be some sixty."""
+    found = explored(scenario(3, "ab", 9_000), Limits(losses=losses, crashes=1))
     assert found.states > 100_000
 
 

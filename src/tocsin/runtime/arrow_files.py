@@ -31,6 +31,10 @@ class _Files:
             self._mapped[segment] = MappedFile(segment_path(self._folder, segment))
         return self._mapped[segment].view
 
+    def let_go(self) -> None:
+        for mapped in self._mapped.values():
+            mapped.let_go()
+
     def close(self) -> None:
         for mapped in self._mapped.values():
             mapped.close()
@@ -53,6 +57,7 @@ def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
                 maker.feed(batch.operations.time_us, op, content)
                 at += size
                 if maker.is_full():
+                    files.let_go()
                     yield maker.take()
     finally:
         files.close()

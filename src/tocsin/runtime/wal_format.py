@@ -204,6 +204,11 @@ class MappedFile:
             self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
         self.view = memoryview(self._map) if self._map is not None else memoryview(b"")
 
+    def let_go(self) -> None:
+        """Do not count what was read as this process's memory any longer; it is read again if need be."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
     def close(self) -> None:
         self.view.release()
         if self._map is not None:

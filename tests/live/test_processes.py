@@ -31,7 +31,7 @@ def test_a_protocol_lives(name: str, tmp_path: Path) -> None:
                 group.send(site, [f"{site} again {number}" for number in range(100)])
             group.start("c", "--inject", faults)
             group.wait_answering("c")
-            if "views" in protocol.expects:
+            if "view_synchrony" in protocol.guarantees:
                 group.wait_together()
             group.wait_quiet()
             before = {site: group.delivered(site) for site in "abc"}

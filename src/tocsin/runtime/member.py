@@ -388,7 +388,7 @@ class Member:
             await self._wait_changed(0.01)
 
     def _is_ready(self) -> bool:
-        if self.view is not None or "views" in self.group.protocol.expects:
+        if self.view is not None or "view_synchrony" in self.group.protocol.guarantees:
             return self.view is not None and self.view.primary and self.name in self.view.members
         return len(self.group.sites) == 1 or self._wire.stat_frames_received > 0
 

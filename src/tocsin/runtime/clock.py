@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 _CLOCK_MONOTONIC: Final = 1
 _NONBLOCK_CLOEXEC: Final = 0o4000 | 0o2000000
 _ABSOLUTE: Final = 1
@@ -21,6 +23,7 @@ def now_us() -> int:
     return time.monotonic_ns() // 1000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Alarm:
     """Calls back once at (or just after) the deadline that was set last."""
 

@@ -83,7 +83,7 @@ def test_a_minority_stops_says_so_and_comes_back() -> None:
     trace = TraceBuffer("test", scenario.names)
     simulation = scenario.build(1, trace)
     simulation.start()
-    simulation.run(2 * SECOND, 10**9)
+    simulation.run(5 * SECOND // 2, 10**9)  # who promised first waits twice as long as who asked
     sites = simulation.world.sites
     machines = [site.machine for site in sites if isinstance(site.machine, CounterToken)]
     assert [machine._alone for machine in machines] == [True, True, False, False, False]

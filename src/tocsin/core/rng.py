@@ -9,6 +9,8 @@ import hashlib
 from math import log
 from typing import Final
 
+from mypy_extensions import i64
+
 _MASK: Final = 0xFFFFFFFF
 _SCALE: Final = 1.0 / 4294967296.0  # 2^-32
 _WARM_UP: Final = 12  # rounds after seeding; the author's own number
@@ -19,10 +21,10 @@ class Rng:
 
     def __init__(self, seed: int) -> None:
         self._identity = str(seed)  # the path of labels from the root seed; forks hash it
-        self._a = 0
-        self._b = 0
-        self._c = 0
-        self._counter = 1
+        self._a: i64 = 0  # machine integers where compiled
+        self._b: i64 = 0
+        self._c: i64 = 0
+        self._counter: i64 = 1
         self._seed()
 
     def _seed(self) -> None:
@@ -62,13 +64,15 @@ class Rng:
 
     def below(self, bound: int) -> int:
         """An integer in [0, bound); bound at most 2^30 (bias below 2^-2 per million)."""
-        return (self.bits() * bound) >> 32
+        drawn: i64 = self.bits()
+        return (drawn * bound) >> 32
 
     def between(self, low: int, high: int) -> int:
         """An integer in [low, high], both included; wide ranges take a second draw."""
         width = high - low + 1
         if width <= 1073741824:
-            return low + ((self.bits() * width) >> 32)
+            drawn: i64 = self.bits()
+            return low + ((drawn * width) >> 32)
         return low + int((self.bits() + self.bits() * _SCALE) * _SCALE * width)
 
     def exponential(self, mean: float) -> float:
@@ -78,7 +82,8 @@ class Rng:
     def shuffle(self, items: list[int]) -> None:
         """Shuffle integers in place."""
         for index in range(len(items) - 1, 0, -1):
-            other = (self.bits() * (index + 1)) >> 32
+            drawn: i64 = self.bits()
+            other = (drawn * (index + 1)) >> 32
             items[index], items[other] = items[other], items[index]
 
     def sample(self, population: int, count: int) -> list[int]:

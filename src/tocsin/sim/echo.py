@@ -14,23 +14,19 @@ class Echo(Machine):
         self._sites = setup.sites
         self._rng: Rng = setup.rng
         self._outbox = outbox
-        self.caught = 0
+        self.caught = -1  # balls; the first throw catches nothing
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        self._outbox.send(self._somebody(), Ball(0))
+        self.on_message(now, self._site, Ball(-1))
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         self.caught += 1
         if isinstance(message, Ball):
-            self._outbox.send(self._somebody(), Ball(message.throws + 1))
+            target = self._rng.below(self._sites - 1)
+            self._outbox.send(target if target < self._site else target + 1, Ball(message.throws + 1))
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         """No timer is ever set."""
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         return self.caught
-
-    def _somebody(self) -> SiteId:
-        """Anybody else."""
-        target = self._rng.below(self._sites - 1)
-        return target if target < self._site else target + 1

@@ -18,6 +18,7 @@ as the paper says it is (D = E = 2: 1, 0, 1, 0, 2 …); the sum of D consecutive
 capacity C is right all the same.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from typing import Final
 
@@ -28,7 +29,7 @@ TIME_MAX: Final = 1_000_000_000  # for delay and gap: a quarter of an hour in mi
 LISTED_TIMES_MAX: Final = 10_000_000  # R(0) … R(t_B) is listed in full up to here
 
 
-class Strategy:
+class Strategy(ABC):
     """A broadcast of one message among `sites` processors, names 1 … sites, the root being 1."""
 
     def __init__(self, sites: int, delay: int, gap: int) -> None:
@@ -39,21 +40,21 @@ class Strategy:
         self.delay: int = delay
         self.gap: int = gap
 
+    @abstractmethod
     def parent(self, name: int) -> int:
         """Who sends to `name`; 0 for the root."""
-        raise NotImplementedError
 
+    @abstractmethod
     def successors(self, name: int) -> list[int]:
         """Those to whom `name` sends, in that order; the first at once, the others `gap` apart."""
-        raise NotImplementedError
 
+    @abstractmethod
     def received_at(self, name: int) -> int:
         """When `name` has the message, if the root has it at 0 and nothing fails."""
-        raise NotImplementedError
 
+    @abstractmethod
     def completion_time(self) -> int:
         """The paper's t_B: when the last processor has the message."""
-        raise NotImplementedError
 
     def received(self) -> list[int]:
         """How many processors receive at each time 0 … t_B."""

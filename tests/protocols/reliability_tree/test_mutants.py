@@ -79,8 +79,7 @@ def test_planted_bug_in_estimates_is_caught_by_the_credible_intervals(name: str)
     coverage = Coverage()
     for seed in range(15):
         add_seed(coverage, seed, mutant)
-    if coverage.total < 60:
-        return  # hardly anything was learned at all, where the protocol learns about 150 links
+    assert coverage.total > 100  # as much was learned as by the protocol itself: what is wrong are the estimates
     assert abs(coverage.rate() - LEVEL) > 4 * math.sqrt(LEVEL * (1 - LEVEL) / coverage.total) + 0.01
 
 

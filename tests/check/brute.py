@@ -341,6 +341,8 @@ class BruteRun:
                     between = [row for row in self.logs[site] if old.order < row.order < new.order]
                     if key[1:3] == key[3:5] or any(row.event == "crash" for row in between):
                         continue
+                    if site not in (old.members or ()):
+                        continue
                     delivered = [row for row in self.sequences[site] if row in between and row.group == group]
                     sets.setdefault(key, []).append({message(row) for row in delivered})
         shared = [found for found in sets.values() if len(found) > 1]

@@ -75,3 +75,21 @@ def test_the_same_view_installed_again_is_no_passage() -> None:
         b view view=1 members=b,a
     """
     assert verdict("view_synchrony", story).verdict == NOT_CHECKABLE
+
+
+def test_who_has_left_a_group_and_comes_back_owes_nothing_of_the_time_between() -> None:
+    """c hears that it is no longer in the group, and that it is again; b, which stayed, owes what a delivered."""
+    story = """
+        a view group=g view=1 members=a,b
+        b view group=g view=1 members=a,b
+        c view group=g view=1 members=a,b
+        a deliver g:a/0
+        b {between}
+        a view group=g view=2 members=a,b,c
+        b view group=g view=2 members=a,b,c
+        c view group=g view=2 members=a,b,c
+    """
+    found = verdict("view_synchrony", story.format(between="deliver g:a/0"))
+    assert (found.verdict, found.checked) == (PASS, 2)
+    found = verdict("view_synchrony", story.format(between="send kind=token"))
+    assert (found.verdict, found.violations) == (FAIL, 1)

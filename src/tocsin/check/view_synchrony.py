@@ -73,8 +73,8 @@ def _passages(case: Case, index: int) -> Iterator[_Passage]:
         views = [view for view in log.views if view.group == scope]
         for old, new in pairwise(views):
             crashed = bisect_left(log.crashes, old.order) < bisect_left(log.crashes, new.order)
-            if crashed or old.same_as(new):
-                continue
+            if crashed or old.same_as(new) or log.site not in old.members:
+                continue  # who is not in the first view has nothing to deliver in it
             between = sequence.messages[bisect_left(orders, old.order) : bisect_left(orders, new.order)]
             delivered: dict[str | None, list[int]] = {}
             for message in between:

@@ -152,3 +152,5 @@ def _tell(request: Request, view: int, story: list[Event]) -> None:
         story.append(("rollback", request.number, request.origin, request.seqno, None, None))
     elif request.what == "view" and request.primary:
         story.append(("view", None, None, None, request.number, tuple(request.sites)))
+    elif request.what == "group":  # a view of that group alone
+        story.append(("view", request.number, None, None, request.seqno, tuple(request.sites)))

@@ -225,6 +225,8 @@ class Scenario:
         topology = generate(self._generated, rng.fork("topology")) if self._generated is not None else self.topology
         world = World(kernel, self.names, self.group_names, [list(members) for members in self.groups])
         world.record(trace)
+        if any(fault.what == fault_kinds.CHANGE for fault in self.faults):
+            world.expect_changes()
         if trace is not None or codec_on_the_way:
             world.codec = self.protocol.codec()
         world.add_sites(rng)

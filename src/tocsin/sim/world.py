@@ -7,6 +7,7 @@ from tocsin.core.codec import Codec
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
+from tocsin.sim.dues import Dues
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
 from tocsin.sim.site import Site, Surroundings
@@ -75,7 +76,12 @@ class World(Surroundings):
         self.on_own_delivery: OwnDeliveries | None = None
         self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
         self.tally = Tally()
-        self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered
+        self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered; …
+        self.dues: Dues | None = None  # … where groups change, this tells instead
+
+    def expect_changes(self) -> None:
+        """The members of groups will change: who is owed a message depends on when it is ordered."""
+        self.dues = Dues(self.groups, len(self.names))
 
     def record(self, trace: TraceSink | None, messages: bool = True) -> None:
         """Write a trace; with `messages`, of every message too."""
@@ -152,8 +158,11 @@ class World(Surroundings):
         self.tally.broadcasts += 1
         self.tally.broadcast_at[(site, seqno)] = now
         self.tally.last_broadcast_at = now
-        for member in self.groups[group]:
-            self.owed[member] += 1
+        if self.dues is not None:
+            self.dues.on_broadcast(group, site, seqno)
+        else:
+            for member in self.groups[group]:
+                self.owed[member] += 1
         if self.trace is not None:
             self.trace.append(
                 site, now, "broadcast", self.group_names[group], self.names[site], seqno, None, None, size
@@ -172,7 +181,10 @@ class World(Surroundings):
     ) -> None:
         self.tally.deliveries += 1
         self.tally.delivered_at[(origin, seqno)] = now
-        self.owed[site] -= 1
+        if self.dues is not None:
+            self.dues.on_deliver(site, group, origin, seqno)
+        else:
+            self.owed[site] -= 1
         if origin == site and self.on_own_delivery is not None:
             self.on_own_delivery.on_own_delivery(now, site)
         if self.trace is not None:
@@ -192,13 +204,19 @@ class World(Surroundings):
 
     def on_rollback(self, now: Micros, site: SiteId, group: GroupId, origin: SiteId, seqno: int, position: int) -> None:
         self.tally.rollbacks += 1
-        self.owed[site] += 1
+        if self.dues is not None:
+            self.dues.on_rollback(site, group, origin, seqno)
+        else:
+            self.owed[site] += 1
         if self.trace is not None:
             self.trace.append(site, now, "rollback", self.group_names[group], self.names[origin], seqno)
 
     def on_missed(self, now: Micros, site: SiteId, group: GroupId, origin: SiteId, first: int, count: int) -> None:
         self.tally.missed += count
-        self.owed[site] -= count
+        if self.dues is not None:
+            self.dues.on_missed(site, count)
+        else:
+            self.owed[site] -= count
 
     def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None:
         self.tally.views += 1
@@ -209,6 +227,8 @@ class World(Surroundings):
     def on_group(self, now: Micros, site: SiteId, group: GroupId, view: int, members: list[SiteId]) -> None:
         """One group's members have changed; a view of that group alone."""
         self.tally.views += 1
+        if self.dues is not None:
+            self.dues.on_group(site, group, members)
         if self.trace is not None:
             names = [self.names[member] for member in members]
             name = self.group_names[group]
@@ -228,9 +248,11 @@ class World(Surroundings):
 
     def all_quiet(self) -> bool:
         """Whether every site that is up has delivered what it is owed, and neither machine nor disk is busy."""
+        up: set[SiteId] = set()
         for site in self.sites:
             if site.machine is None:
                 continue
+            up.add(site.site)
             if self.owed[site.site] > 0 or site.pending or not site.machine.quiet() or not site.synced():
                 return False
-        return True
+        return self.dues is None or not self.dues.is_owed(up)

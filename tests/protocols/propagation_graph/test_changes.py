@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph import PROTOCOL
@@ -18,12 +20,13 @@ SITES = list("abcdefgh")
 
 
 def ran(
-    changes: list[dict[str, Any]], network: dict[str, Any], seed: int
+    changes: list[dict[str, Any]], network: dict[str, Any], seed: int, options: dict[str, Any] | None = None
 ) -> tuple[Simulation, dict[str, Any], str | None]:
     document = {
         "protocol": "propagation_graph",
         "sites": SITES,
         "groups": {"x": ["a", "b", "c"], "y": ["b", "c", "d"], "z": ["d", "e", "f"], "w": ["f", "g", "h"]},
+        "options": options or {},
         "duration_us": 12_000_000,
         "workload": {"messages": 1_000, "rate_per_site": 40.0},
         "network": network,
@@ -84,3 +87,20 @@ def test_nobody_stops() -> None:
     assert violated is None
     assert busy["delay_us"]["p50"] <= quiet["delay_us"]["p50"] + 1_000
     assert busy["delay_us"]["p99"] <= quiet["delay_us"]["p99"] + 8_000
+
+
+@pytest.mark.parametrize("failures", ["atomic", "non_atomic"])
+def test_a_site_leaves_a_group_and_joins_it_again(failures: str) -> None:
+    """Several times, among messages. The run ends when everybody has what it is owed, long before its time is up."""
+    faults = [
+        {"at_us": 100_000 + number * 150_000, "change": {"x": ["a", "b", "c"] if number % 2 else ["a", "c"]}}
+        for number in range(8)
+    ]
+    faults.append({"at_us": 2_000_000, "change": {"n": ["b", "h"]}})
+    network = {"delay_us": [100, 5_000], "loss": 0.05}
+    simulation, numbers, violated = ran(faults, network, 1, {"failures": failures})
+    assert violated is None
+    assert numbers["verdicts"]["view_synchrony"] == "pass"
+    assert [name for name, verdict in numbers["verdicts"].items() if verdict == "fail"] == ["causal", "safe"]
+    assert len(simulation.world.tally.delivered_at) == numbers["broadcasts"] == 1_000
+    assert simulation.world.all_quiet() and numbers["simulated_us"] < 6_000_000

@@ -48,7 +48,8 @@ def passages(facts: RunFacts, members: Members) -> list[Passage]:
             crashes = np.array(site.crashes, np.int64)
             for old, new in pairwise(views):
                 low, high = np.searchsorted(crashes, (site.views[old].order, site.views[new].order))
-                if low == high and not site.views[old].same_as(site.views[new]):
+                is_member = site.site in site.views[old].members  # otherwise it has nothing to deliver in it
+                if low == high and is_member and not site.views[old].same_as(site.views[new]):
                     found.append(Passage(log, group, old, new))
     return found
 

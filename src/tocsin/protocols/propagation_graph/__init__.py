@@ -68,6 +68,7 @@ PROTOCOL: Protocol = Protocol(
         "multiple_source",
         "multiple_group",
         "acyclic",
+        "view_synchrony",
     ),
     assumptions=Assumptions(
         sites_max=60,

@@ -19,7 +19,8 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "protocols": {"core", "planning"},
     "sim": {"core", "planning", "protocols", "traces", "check", "files"},
     "runtime": {"core", "planning", "protocols", "traces", "files"},
-    "pipeline": {"core", "planning", "protocols", "traces", "check", "sim", "files", "web"},
+    "calculations": {"core", "planning", "protocols", "sim", "check", "traces"},
+    "pipeline": {"calculations", "core", "planning", "protocols", "traces", "check", "sim", "files", "web"},
     "web": {"core", "traces"},
 }
 PURE = ("core", "planning", "protocols", "sim", "check")  # these folders decide and compute; they do not act

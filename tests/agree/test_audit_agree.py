@@ -117,6 +117,19 @@ def test_equal_to_check(mode: str, block: int, tmp_path: Path) -> None:
     compare_block(mode, block, tmp_path)
 
 
+def test_an_obstacle_that_has_a_cure_is_told_first(tmp_path: Path) -> None:
+    """In one run of this trace a row is missing, and another is too large for these limits."""
+    trace = random_trace(4066)
+    limits = Limits(run_rows=0, task_rows=5, open_rows=6, line_rows=1, core_slices=4)
+    found = audited(trace.rows, trace, tmp_path, limits, 3).report
+    expected = check(trace.rows, trace.groups, one_clock=trace.one_clock)
+    assert not list(differences(expected, found, trace.rows))
+    fifo = found.properties["fifo"]
+    assert fifo.verdict == NOT_CHECKABLE and fifo.why is not None
+    assert "run run1: too large" in fifo.why and "spark.tocsin.open_rows" in fifo.why
+    assert "truncated" in (found.properties["integrity"].why or "")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(BLOCKS, LONG_BLOCKS))
 @pytest.mark.parametrize("mode", MODES)

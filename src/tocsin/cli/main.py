@@ -27,6 +27,7 @@ VERBS = {
     "plan": "compute trees, priority lists and forests from a topology or groups",
     "protocols": "list the protocols, their guarantees, assumptions and options",
     "sweep": "simulate a grid of scenarios on Spark",
+    "reproduce": "every table, figure and claim of the five papers, on Spark",
     "audit": "prove from delivery traces which guarantees held, on Spark",
 }
 

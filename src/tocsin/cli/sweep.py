@@ -18,6 +18,7 @@ from tocsin.pipeline.wanted import Place, failed_cells, missing_cells, wanted_ce
 
 FAILURES_SHOWN = 10
 COMBINATIONS_SHOWN = 40
+METRICS_SHOWN = 6
 SHOWN_METRICS = ("control_per_broadcast", "delay_us.mean", "delay_us.p99")
 
 EXAMPLES = """\
@@ -116,8 +117,8 @@ def _print(grid: Grid, results: Results, wanted: list[Place], broken: list[CellR
     from rich.console import Console
     from rich.table import Table
 
-    precision = grid.config.precision
-    metrics = dict.fromkeys(([precision.metric] if precision is not None else []) + list(SHOWN_METRICS))
+    wanted_metrics = [precision.metric for precision in grid.config.precisions()]
+    metrics = dict.fromkeys([*wanted_metrics, *_shown_metrics(grid, results)])
     table = Table(box=None, pad_edge=False)
     for key in [*grid.config.grid, "cells", *metrics]:
         table.add_column(key, no_wrap=True)
@@ -134,6 +135,13 @@ def _print(grid: Grid, results: Results, wanted: list[Place], broken: list[CellR
     if len(broken) > FAILURES_SHOWN:
         print(f"… and {len(broken) - FAILURES_SHOWN} failures more")
     print(f"{len(wanted)} cells, {len(broken)} failed: {results.table_path}")
+
+
+def _shown_metrics(grid: Grid, results: Results) -> list[str]:
+    """The best known numbers of a simulation; all of a calculation."""
+    if grid.config.calculation is None:
+        return list(SHOWN_METRICS)
+    return sorted({name for result in results.cells.values() for name in result.metrics})[:METRICS_SHOWN]
 
 
 def _interval(results: list[CellResult], metric: str) -> str:

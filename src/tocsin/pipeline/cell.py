@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
+from tocsin.check import Report
 from tocsin.pipeline.grid import Grid
-from tocsin.sim.run import answer, check_rows, run_to_end
-from tocsin.sim.scenario import scenario_from_document
+from tocsin.sim.run import answer, check_rows, run_to_end, without_trace
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.reader import read_rows
 from tocsin.traces.writer import TraceWriter
@@ -53,32 +53,46 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_cell(grid: Grid, cell: Cell, traces: Path | None = None) -> CellResult:
-    """Simulate one cell, in this process."""
+    """Simulate or calculate one cell, in this process."""
     began = time.perf_counter()
     seed = grid.seed(cell.combination, cell.replicate)
-    scenario = scenario_from_document(grid.document(cell.combination), grid.label(cell.combination), grid.folder())
-    run = grid.key(cell.combination, cell.replicate)
-    if traces is None:
-        buffer = TraceBuffer(run, scenario.names)
-        simulation = scenario.build(seed, buffer)
-        run_to_end(simulation, scenario.config.duration_us)
-        report = check_rows(scenario, buffer.rows())
+    calculation = grid.calculation(cell.combination)
+    verdicts: dict[str, str] = {}
+    if calculation is not None:
+        metrics = {name: float(value) for name, value in sorted(calculation.measure(seed).items())}
     else:
-        path = traces / f"{run}.parquet"
-        with TraceWriter(path, run, scenario.names, one_clock=True) as writer:
-            simulation = scenario.build(seed, writer)
-            run_to_end(simulation, scenario.config.duration_us)
-        report = check_rows(scenario, read_rows([path]))
-    result = answer(scenario, seed, simulation, report)
+        result = _simulated(grid, cell, seed, traces)
+        metrics, verdicts = _metrics(result), result["verdicts"]
     return CellResult(
         combination=cell.combination,
         replicate=cell.replicate,
         status=OK,
         error=None,
         seconds=time.perf_counter() - began,
-        metrics=_metrics(result),
-        verdicts=result["verdicts"],
+        metrics=metrics,
+        verdicts=verdicts,
     )
+
+
+def _simulated(grid: Grid, cell: Cell, seed: int, traces: Path | None) -> dict[str, Any]:
+    scenario = grid.scenario(cell.combination)
+    run = grid.key(cell.combination, cell.replicate)
+    duration_us = scenario.config.duration_us
+    if traces is not None:
+        path = traces / f"{run}.parquet"
+        with TraceWriter(path, run, scenario.names, one_clock=True) as writer:
+            simulation = scenario.build(seed, writer)
+            run_to_end(simulation, duration_us)
+        report = check_rows(scenario, read_rows([path]))
+    elif grid.config.verdicts:
+        buffer = TraceBuffer(run, scenario.names)
+        simulation = scenario.build(seed, buffer)
+        run_to_end(simulation, duration_us)
+        report = check_rows(scenario, buffer.rows())
+    else:
+        simulation = without_trace(scenario, seed)
+        report = Report(0, 0, 0, {})
+    return answer(scenario, seed, simulation, report)
 
 
 def _metrics(result: dict[str, Any]) -> dict[str, float]:

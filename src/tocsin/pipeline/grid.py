@@ -1,4 +1,4 @@
-"""A grid of scenarios: every combination of values, each replicated; a cell is one simulation.
+"""A grid of scenarios: every combination of values, each replicated; a cell is one simulation, or one calculation.
 
 A cell's number fixes its combination and its replicate, and these fix its seed. So a cell gives the same result
 wherever and whenever it runs, and a task needs the grid and a few numbers, not a list of documents.
@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from tocsin.calculations.calculation import Calculation
+from tocsin.calculations.registry import calculation_from_document
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
 from tocsin.files import read_document
 from tocsin.pipeline.grid_config import CELLS_MAX, GridConfig
-from tocsin.sim.scenario import scenario_from_document
+from tocsin.sim.scenario import Scenario, scenario_from_document
 
 SEED_BITS = 62
 
@@ -33,7 +35,7 @@ class Grid:
         self._keys = list(config.grid)
         self.combinations = math.prod(len(values) for values in config.grid.values())
         self._digests: dict[int, tuple[bytes, bytes]] = {}  # by combination: of its parameters, of all it depends on
-        self.replicates_max = max(config.replications, config.precision.at_most if config.precision else 0)
+        self.replicates_max = max([config.replications, *[wanted.at_most for wanted in config.precisions()]])
 
     def parameters(self, combination: int) -> dict[str, Any]:
         """The values of a combination; the last key of the file varies fastest."""
@@ -44,7 +46,7 @@ class Grid:
         return {key: values[key] for key in self._keys}
 
     def document(self, combination: int) -> dict[str, Any]:
-        """The scenario of a combination."""
+        """The scenario of a combination, or the arguments of its calculation."""
         document = copy.deepcopy(self._base)
         for key, value in self.parameters(combination).items():
             here = document
@@ -71,6 +73,8 @@ class Grid:
         if known is None:
             parameters = [self.experiment, sorted(self.parameters(combination).items())]
             whole = [self.experiment, self.document(combination), self._topology(combination)]
+            if self.config.calculation is not None:
+                whole.append(self.config.calculation)
             known = _canonical(parameters), hashlib.blake2b(_canonical(whole)).digest()
             self._digests[combination] = known
         return known
@@ -78,7 +82,17 @@ class Grid:
     def _topology(self, combination: int) -> str | None:
         """The contents of a topology file: an edited file makes other cells."""
         name = self.document(combination).get("topology")
-        return (self.folder() / name).read_text() if isinstance(name, str) else None
+        return (self.folder() / name).read_text() if isinstance(name, str) and not self.config.calculation else None
+
+    def scenario(self, combination: int, source: str = "") -> Scenario:
+        return scenario_from_document(self.document(combination), source or self.label(combination), self.folder())
+
+    def calculation(self, combination: int, source: str = "") -> Calculation | None:
+        """What a combination computes, if it does not simulate a scenario."""
+        name = self.config.calculation
+        if name is None:
+            return None
+        return calculation_from_document(name, self.document(combination), source or self.label(combination))
 
     def label(self, combination: int) -> str:
         """A combination in words, for errors."""
@@ -87,6 +101,9 @@ class Grid:
 
     def cost(self, combination: int) -> float:
         """A rough guess of the work in a cell, to start the long ones first: messages times sites."""
+        calculation = self.calculation(combination)
+        if calculation is not None:
+            return calculation.cost()
         document = self.document(combination)
         workload = document.get("workload", {})
         sites = document.get("sites", 10)
@@ -94,14 +111,12 @@ class Grid:
         return float(workload.get("messages", 100)) * float(count if isinstance(count, int) else 10)
 
 
-def load_grid(path: Path) -> Grid:
+def load_grid(path: Path, quick: bool = False) -> Grid:
     """Read a grid file, and refuse bad combinations before anything starts, naming the cell."""
     config = decode_config(read_document(path), GridConfig, str(path))
-    if isinstance(config.scenario, str):
-        scenario_path = path.parent / config.scenario
-        base, folder = read_document(scenario_path), scenario_path.parent
-    else:
-        base, folder = config.scenario, path.parent
+    if quick:
+        config = config.made_quick()
+    base, folder = _base(config, path)
     grid = Grid(config.experiment or path.stem, base, str(folder.resolve()), config)
     _check_keys(grid, config, str(path))
     cells = grid.combinations * grid.replicates_max
@@ -109,8 +124,19 @@ def load_grid(path: Path) -> Grid:
         raise InputError(f"{path}: expected at most {CELLS_MAX:,} cells, found {cells:,}")
     for combination in range(grid.combinations):
         source = f"{path}: cell with {grid.label(combination)}"
-        scenario_from_document(grid.document(combination), source, folder)
+        if grid.calculation(combination, source) is None:
+            grid.scenario(combination, source)
     return grid
+
+
+def _base(config: GridConfig, path: Path) -> tuple[dict[str, Any], Path]:
+    """The document that the grid's keys change, and the folder that its file names are relative to."""
+    if (config.scenario is None) == (config.calculation is None):
+        raise InputError(f"{path}: expected either `scenario` or `calculation`, found both or neither")
+    if isinstance(config.scenario, str):
+        scenario_path = path.parent / config.scenario
+        return read_document(scenario_path), scenario_path.parent
+    return (config.arguments if config.scenario is None else config.scenario), path.parent
 
 
 def _check_keys(grid: Grid, config: GridConfig, source: str) -> None:

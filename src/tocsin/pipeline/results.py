@@ -41,7 +41,15 @@ SCHEMA = pa.schema(
     ]
 )
 
-_VERSIONED = ("core", "planning", "protocols", "sim", "check", "traces")  # what a cell's result depends on
+_VERSIONED = (
+    "core",
+    "planning",
+    "protocols",
+    "sim",
+    "check",
+    "traces",
+    "calculations",
+)  # what a cell's result depends on
 
 
 def code_version() -> str:

@@ -30,11 +30,12 @@ def failed_cells(results: Results, wanted: list[Place]) -> list[CellResult]:
 
 def _replications(grid: Grid, results: Results, combination: int) -> int:
     """How many replications a combination wants: half as many again, as long as all are done and not precise."""
-    count = grid.config.replications
-    precision = grid.config.precision
-    if precision is None:
-        return count
-    count = min(max(2, count), precision.at_most)
+    counts = [_replications_for(wanted, grid, results, combination) for wanted in grid.config.precisions()]
+    return max([grid.config.replications, *counts])
+
+
+def _replications_for(precision: PrecisionConfig, grid: Grid, results: Results, combination: int) -> int:
+    count = min(max(2, grid.config.replications), precision.at_most)
     while count < precision.at_most:
         found = [results.find(combination, replicate) for replicate in range(count)]
         finished = [result for result in found if result is not None]
@@ -50,4 +51,4 @@ def _is_precise(finished: list[CellResult], precision: PrecisionConfig) -> bool:
     if len(good) < 2:
         return True
     mean, half = mean_and_half_width([result.metrics[precision.metric] for result in good])
-    return half <= precision.half_width * abs(mean)
+    return half <= (precision.half_width * abs(mean) if precision.absolute is None else precision.absolute)

@@ -1,5 +1,5 @@
-"""Verdicts over many runs, added up in any order: sums, the smallest witness, the first obstacle by name of the
-run.
+"""Verdicts over many runs, added up in any order: sums, the smallest witness, the first obstacle: one that has a
+cure before what the trace lacks, then by name of the run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class PropertyTally:
     checked: int = 0
     violations: int = 0
     evidence: Evidence | None = None
-    obstacle: tuple[str, str] | None = None  # run, what it lacks
+    obstacle: tuple[bool, str, str] | None = None  # whether the trace lacks something, run, what stood in the way
     at_least: bool = False  # there may be more violations
 
     def add(self, other: "PropertyTally") -> None:
@@ -60,9 +60,11 @@ class Tally:
         """
         for name, each in found.items():
             tally = PropertyTally(each.checked, at_least=each.at_least)
-            obstacle = (obstacles or {}).get(name) or facts.obstacle(name)
-            if obstacle is not None:
-                tally.obstacle = (facts.run, obstacle)
+            too_much, lacking = (obstacles or {}).get(name), facts.obstacle(name)
+            if too_much is not None:
+                tally.obstacle = (False, facts.run, too_much)
+            elif lacking is not None:
+                tally.obstacle = (True, facts.run, lacking)
             if each.witness is not None and not facts.is_unknowable(name):
                 tally.violations = each.violations
                 tally.evidence = Evidence(facts.run, each.witness, each.why or "")
@@ -93,7 +95,7 @@ def _verdict(tally: PropertyTally, rows: Mapping[tuple[str, Spot], Row], lost: s
         why = f"{tally.evidence.why} ({AT_LEAST})" if tally.at_least else tally.evidence.why
         return Verdict(FAIL, tally.checked, tally.violations, witness, why)
     if tally.obstacle is not None:
-        return Verdict(NOT_CHECKABLE, tally.checked, 0, None, tally.obstacle[1])
+        return Verdict(NOT_CHECKABLE, tally.checked, 0, None, tally.obstacle[2])
     if tally.checked == 0:
         return Verdict(NOT_CHECKABLE, 0, 0, None, NOTHING)
     return Verdict(PASS, tally.checked, 0, None, None)

@@ -1,0 +1,25 @@
+"""The calculations by the name that a grid file uses."""
+
+import importlib
+from typing import Any
+
+from tocsin.calculations.calculation import Calculation
+from tocsin.core.config import decode_config, suggestion
+from tocsin.core.errors import InputError
+
+# name: module and class; imported when asked for, since some bring half of the package
+CALCULATIONS = {
+    "schneider.completion": "Completion",
+    "schneider.duplication": "Duplication",
+}
+
+
+def calculation_from_document(name: str, document: dict[str, Any], source: str) -> Calculation:
+    """The calculation of that name with those arguments; `source` names the cell in errors."""
+    if name not in CALCULATIONS:
+        raise InputError(
+            f"{source}: `calculation`: expected a known one, found `{name}`{suggestion(name, list(CALCULATIONS))}"
+        )
+    module = importlib.import_module(f"tocsin.calculations.{name.split('.')[0]}")
+    kind: type[Calculation] = getattr(module, CALCULATIONS[name])
+    return decode_config(document, kind, source)

@@ -1,0 +1,1 @@
+"""What each paper says, and what came out: a file a paper."""

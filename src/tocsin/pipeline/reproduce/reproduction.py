@@ -1,0 +1,145 @@
+"""`tocsin reproduce`: run the grids of the papers asked for, aggregate, draw, judge, and write everything down.
+
+DIR/sweeps/<experiment>/       the sweep's own folder: the next call runs only what is missing
+DIR/tables/<experiment>.csv    means with intervals; also .parquet
+DIR/plots/<chart>.svg
+DIR/index.html                 the page, which needs nothing else
+DIR/reproduction.md            the same for the documentation
+"""
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tocsin.core.config import suggestion
+from tocsin.core.errors import InputError
+from tocsin.files import write_whole
+from tocsin.pipeline.cell import CellResult
+from tocsin.pipeline.grid import Grid, load_grid
+from tocsin.pipeline.reproduce.paper import Paper, Section
+from tocsin.pipeline.reproduce.table import Table
+from tocsin.pipeline.results import Results, code_version
+from tocsin.pipeline.sweep import Progress, Sweep
+from tocsin.pipeline.wanted import failed_cells, missing_cells, wanted_cells
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = ("schneider",)
+GRIDS = Path(__file__).parent / "grids"
+
+Watch = Callable[[str, int, int, Progress], None]  # experiment, its number, of how many, how far it is
+
+
+class Reproduced(NamedTuple):
+    """Everything that the page shows."""
+
+    papers: list[tuple[Paper, list[Section]]]
+    tables: dict[str, Table]
+    quick: bool
+    code: str
+    cells: int
+    seconds: float  # of this call
+    cell_seconds: float  # of all cells, also those that an earlier call has run
+    failures: list[str]
+
+
+def papers(names: Sequence[str]) -> list[Paper]:
+    """The papers of these names; all of them if none is named."""
+    for name in names:
+        if name not in NAMES:
+            raise InputError(f"expected a paper, found `{name}`{suggestion(name, list(NAMES))}")
+    return [importlib.import_module(f"tocsin.pipeline.reproduce.papers.{name}").PAPER for name in names or NAMES]
+
+
+def load_grids(chosen: Sequence[Paper], quick: bool) -> list[Grid]:
+    """Every grid file that the papers need, checked, before anything starts."""
+    return [load_grid(GRIDS / f"{name}.toml", quick) for paper in chosen for name in paper.grids]
+
+
+class Reproduction:
+    """Runs the sweeps of some papers in one folder, on a session that the caller started."""
+
+    def __init__(self, folder: Path, chosen: Sequence[Paper], quick: bool) -> None:
+        self._folder = folder
+        self._papers = chosen
+        self._quick = quick
+        self._grids = load_grids(chosen, quick)
+        self._code = code_version()
+        self._cells = 0
+        self._cell_seconds = 0.0
+        self._failures: list[str] = []
+
+    def run(self, session: "SparkSession", cores: int, watch: Watch) -> Reproduced:
+        began = time.monotonic()
+        paths = [self._sweep(session, cores, grid, number, watch) for number, grid in enumerate(self._grids)]
+        tables = self._aggregate(session, paths)
+        return Reproduced(
+            papers=[(paper, paper.sections(tables)) for paper in self._papers],
+            tables=tables,
+            quick=self._quick,
+            code=self._code,
+            cells=self._cells,
+            seconds=time.monotonic() - began,
+            cell_seconds=self._cell_seconds,
+            failures=self._failures,
+        )
+
+    def _sweep(self, session: "SparkSession", cores: int, grid: Grid, number: int, watch: Watch) -> Path:
+        results = Results(self._folder / "sweeps" / grid.experiment, grid, self._code)
+
+        def told(progress: Progress) -> None:
+            watch(grid.experiment, number, len(self._grids), progress)
+
+        with results.locked():
+            results.open(keep_old=False)
+            wanted = wanted_cells(grid, results)
+            if missing_cells(results, wanted):
+                wanted = Sweep(session, grid, results, cores, watch=told).run()
+            results.write_table(wanted)
+        self._cells += len(wanted)
+        self._cell_seconds += sum(cell.seconds for cell in results.cells.values())
+        self._failures += [_failure(grid, cell) for cell in failed_cells(results, wanted)]
+        return results.table_path
+
+    def _aggregate(self, session: "SparkSession", paths: Sequence[Path]) -> dict[str, Table]:
+        """One job over the results of all experiments."""
+        from tocsin.pipeline.reproduce.aggregate import aggregated
+
+        replications_max = max(grid.replicates_max for grid in self._grids)
+        results = session.read.parquet(*[str(path.resolve()) for path in paths])
+        rows = [row.asDict() for row in aggregated(session, results, replications_max).collect()]
+        return {
+            grid.experiment: Table.of(grid.experiment, [row for row in rows if row["experiment"] == grid.experiment])
+            for grid in self._grids
+        }
+
+
+def _failure(grid: Grid, cell: CellResult) -> str:
+    return f"{grid.experiment}: {grid.label(cell.combination)}, replicate {cell.replicate}: {cell.status}: {cell.error}"
+
+
+def write_all(folder: Path, found: Reproduced) -> None:
+    """Tables, plots, the page and the documentation; each written beside its place and renamed."""
+    from tocsin.pipeline.reproduce.drawing import svg
+    from tocsin.pipeline.reproduce.markdown import markdown
+    from tocsin.pipeline.reproduce.page import page
+
+    try:
+        for name in ("tables", "plots"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        for table in found.tables.values():
+            write_whole(folder / "tables" / f"{table.name}.csv", table.csv())
+            write_whole(folder / "tables" / f"{table.name}.parquet", table.parquet())
+        drawn: dict[str, str] = {}
+        for _, sections in found.papers:
+            for section in sections:
+                for chart in section.charts:
+                    drawn[chart.name] = svg(chart)
+                    write_whole(folder / "plots" / f"{chart.name}.svg", drawn[chart.name].encode())
+        write_whole(folder / "index.html", page(found, drawn).encode())
+        write_whole(folder / "reproduction.md", markdown(found).encode())
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None

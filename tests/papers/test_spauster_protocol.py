@@ -15,7 +15,7 @@ from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.planning.propagation import Forest, number_sites, propagation_forest
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.protocols.propagation_graph.messages import Passed
+from tocsin.protocols.propagation_graph.record_messages import Passed
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import check_rows, run_to_end, simulate
 from tocsin.sim.scenario import Scenario

@@ -10,7 +10,7 @@ from tests.protocols.propagation_graph.storms import violation
 from tocsin.core.config import decode_config
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
-from tocsin.protocols.propagation_graph.messages import Learned
+from tocsin.protocols.propagation_graph.record_messages import Learned
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig

@@ -1,7 +1,8 @@
 """What a manager works out from reports: votes.py."""
 
-from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
-from tocsin.protocols.propagation_graph.votes import changed_groups, may_decide, next_decision
+from tocsin.protocols.propagation_graph.messages import Change, Decision
+from tocsin.protocols.propagation_graph.recovery_messages import Report
+from tocsin.protocols.propagation_graph.votes import counted_groups, may_decide, next_decision
 
 PRESENT = Decision(3, ((0, 1, 2, 3, 4), (2, 3, 4), (0, 1)), ((2, 1),), (4,))
 
@@ -49,5 +50,7 @@ def test_changes_in_the_order_of_their_askers_and_each_once() -> None:
     decision = next_decision(PRESENT, 5, reports, changes)
     assert decision.groups == ((0, 1, 2, 3, 4), (2, 3, 4), (0, 1, 3), (), (1, 2))
     assert decision.applied == ((0, 1), (2, 2))
-    assert decision.places == ((2, 0, 7), (2, 4, 3))
-    assert changed_groups(PRESENT, changes) == [2]
+    assert decision.places == ((0, 1, 1), (2, 0, 7), (2, 4, 3))  # 4, of the first group, is back; 3 joins the third
+    assert counted_groups(PRESENT, changes) == [0, 1, 2]
+    del reports[4]
+    assert next_decision(PRESENT, 5, reports, changes).places == ((2, 0, 7), (2, 4, 3))

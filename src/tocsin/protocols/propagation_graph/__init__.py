@@ -1,45 +1,41 @@
 """One order across overlapping groups: messages are ordered on their way down a forest of sites."""
 
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
-from tocsin.protocols.propagation_graph.messages import (
-    Accept,
-    Accepted,
-    Ack,
-    Ask,
+from tocsin.protocols.propagation_graph.messages import Ack, Ask, Change, Close, Heard, Null, Pass, Places, Plan, Submit
+from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.record_messages import (
     Asked,
-    Change,
-    Close,
     Counted,
     Decide,
-    Decided,
-    Fetch,
-    Heard,
-    Hello,
-    Install,
+    Forgotten,
     Kept,
     Known,
+    Lacking,
     Learned,
-    Null,
     Opened,
-    Pass,
     Passed,
-    Places,
-    Plan,
     Planned,
-    Prepare,
     Promised,
-    Ready,
-    Report,
     Sent,
     Settled,
     Staged,
-    Submit,
     Summary,
-    Supply,
     Voted,
+)
+from tocsin.protocols.propagation_graph.recovery_messages import (
+    Accept,
+    Accepted,
+    Decided,
+    Fetch,
+    Gone,
+    Hello,
+    Install,
+    Prepare,
+    Ready,
+    Report,
+    Supply,
     Wish,
 )
-from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -51,12 +47,12 @@ PROTOCOL: Protocol = Protocol(
     messages=(
         *(Submit, Pass, Close, Null, Ack),
         *(Change, Plan, Heard, Ask, Places),
-        *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply),
+        *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply, Gone),
     ),
     records=(
         *(Sent, Passed, Opened, Asked, Planned, Counted),
         *(Known, Settled, Staged, Summary),
-        *(Promised, Voted, Learned, Decide, Kept),
+        *(Promised, Voted, Learned, Decide, Kept, Lacking, Forgotten),
     ),
     guarantees=(
         "integrity",

@@ -22,21 +22,10 @@ from typing import Final
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message
 from tocsin.protocols.propagation_graph.graph import tops
-from tocsin.protocols.propagation_graph.messages import (
-    Ask,
-    Asked,
-    Change,
-    Close,
-    Counted,
-    Decision,
-    Heard,
-    Opened,
-    Places,
-    Plan,
-    Planned,
-)
+from tocsin.protocols.propagation_graph.messages import Ask, Change, Close, Decision, Heard, Places, Plan
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.passing import FUTURE_MAX, GAP, RESEND
+from tocsin.protocols.propagation_graph.record_messages import Asked, Counted, Opened, Planned
 from tocsin.protocols.propagation_graph.sourcing import Sourcing
 from tocsin.protocols.propagation_graph.stage import Stage
 

@@ -18,21 +18,19 @@ decided every site in it has all that counts: a survivor that fails now takes no
 from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
-from tocsin.protocols.propagation_graph.messages import (
+from tocsin.protocols.propagation_graph.messages import Change, Decision
+from tocsin.protocols.propagation_graph.record_messages import Promised, Voted
+from tocsin.protocols.propagation_graph.recovery_messages import (
     Accept,
     Accepted,
-    Change,
     Decided,
-    Decision,
     Hello,
     Install,
     Prepare,
-    Promised,
     Ready,
     Report,
-    Voted,
 )
-from tocsin.protocols.propagation_graph.votes import changed_groups, may_decide, next_decision
+from tocsin.protocols.propagation_graph.votes import counted_groups, may_decide, next_decision
 from tocsin.protocols.propagation_graph.watching import Watching
 
 GRACE: Final = "GRACE"  # enough waiting for reports
@@ -54,7 +52,7 @@ class Deciding(Watching):
         self._reports: dict[SiteId, Report] = {}
         self._proposed: Decision | None = None
         self._proposed_changes: dict[tuple[SiteId, int], Change] = {}
-        self._joined: tuple[int, ...] = ()  # groups that get new members by them
+        self._joined: tuple[int, ...] = ()  # groups in which somebody may be new or back
         self._ready: set[SiteId] = set()
         self._accepts: set[SiteId] = set()
         # As survivor
@@ -71,7 +69,7 @@ class Deciding(Watching):
         self._proposed = None
         self._proposed_changes = dict(self._changes)
         self._accepts = set()
-        self._joined = tuple(changed_groups(self._stage.graph.decision, self._proposed_changes))
+        self._joined = tuple(counted_groups(self._stage.graph.decision, self._proposed_changes))
         self._promise(number, self._ballot)
         self._reports[self._site] = self._report(self._ballot, self._joined)
         self._outbox.multicast(self._others(), Prepare(number, self._ballot, self._joined))

@@ -17,32 +17,24 @@ from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.propagation_graph.changing import CHANGE, COUNT, MANAGE
 from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH
-from tocsin.protocols.propagation_graph.messages import (
+from tocsin.protocols.propagation_graph.messages import Ack, Ask, Change, Close, Heard, Null, Pass, Places, Plan, Submit
+from tocsin.protocols.propagation_graph.passing import ACK, GAP, RESEND
+from tocsin.protocols.propagation_graph.record_messages import Opened
+from tocsin.protocols.propagation_graph.recovering import FETCH
+from tocsin.protocols.propagation_graph.recovery_messages import (
     Accept,
     Accepted,
-    Ack,
-    Ask,
-    Change,
-    Close,
     Decided,
     Fetch,
-    Heard,
+    Gone,
     Hello,
     Install,
-    Null,
-    Opened,
-    Pass,
-    Places,
-    Plan,
     Prepare,
     Ready,
     Report,
-    Submit,
     Supply,
     Wish,
 )
-from tocsin.protocols.propagation_graph.passing import ACK, GAP, RESEND
-from tocsin.protocols.propagation_graph.recovering import FETCH
 from tocsin.protocols.propagation_graph.sourcing import SUBMIT
 from tocsin.protocols.propagation_graph.storage import Storing
 from tocsin.protocols.propagation_graph.watching import BEAT, WISH
@@ -61,6 +53,8 @@ class PropagationGraph(Storing):
         for record in records:
             self._recall(record)
         self.stat_records = len(records)
+        for group in range(len(self._stage.graph.decision.groups)):
+            self._ends[group] = self._log.end(group)
         self._resume(now)
 
     def _resume(self, now: Micros) -> None:
@@ -157,6 +151,8 @@ class PropagationGraph(Storing):
             self._on_fetch(source, message)
         elif isinstance(message, Supply):
             self._on_supply(now, source, message)
+        elif isinstance(message, Gone):
+            self._on_gone(now, source, message)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == RESEND:

@@ -1,8 +1,10 @@
-"""What `propagation_graph` sends and keeps.
+"""What `propagation_graph` sends: messages on their way down the trees, and changes of groups.
 
 Three kinds of numbers, kept apart by name: `number` on an edge (per sender and receiver, from 0 in each graph), `rank`
 in a group (given by its primary destination, from 0 in each graph) and `place` at the source (per source and group,
 for ever). `seqno` is the origin's number of the message, as the application knows it.
+
+What is sent when a graph is decided without a failed site: recovery_messages.py. What is kept: record_messages.py.
 """
 
 from typing import Annotated, ClassVar
@@ -10,7 +12,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.message import Message, Record
+from tocsin.core.message import Message
 
 Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number or a count
 Pair = tuple[Number, Number]
@@ -25,10 +27,10 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     applied: tuple[Pair, ...]  # by asker: how many of its changes are in; sorted
     away: Numbers = ()  # sites left out because they failed; sorted
     finals: Numbers = ()  # by group: how many messages of the graph before count; what somebody has beyond is undone
-    places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of groups with new members
+    places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) where somebody is new or back
 
 
-def _message(names: list[str], origin: int, seqno: int) -> str:
+def message_text(names: list[str], origin: int, seqno: int) -> str:
     return f"{names[origin] if origin < len(names) else origin}:{seqno}"
 
 
@@ -47,7 +49,7 @@ class Submit(Message, frozen=True):
         return ((self.origin, self.seqno),)
 
     def brief(self, names: list[str]) -> str:
-        return f"Submit({_message(names, self.origin, self.seqno)} graph {self.graph})"
+        return f"Submit({message_text(names, self.origin, self.seqno)} graph {self.graph})"
 
 
 class Pass(Message, frozen=True):
@@ -69,7 +71,7 @@ class Pass(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         numbers = " ".join(f"{names[child] if child < len(names) else child}/{number}" for child, number in self.edges)
-        return f"Pass({_message(names, self.origin, self.seqno)} graph {self.graph} to {numbers})"
+        return f"Pass({message_text(names, self.origin, self.seqno)} graph {self.graph} to {numbers})"
 
 
 class Close(Message, frozen=True):
@@ -158,268 +160,3 @@ class Places(Message, frozen=True):
     graph: Number
     group: Number
     places: tuple[Pair, ...]
-
-
-class Prepare(Message, frozen=True):
-    """From a manager: stop, and report; the first phase of deciding on the graph with this number."""
-
-    kind: ClassVar[str] = "prepare"
-    number: Number
-    ballot: Number
-    joined: Numbers  # groups that get new members: whoever knows reports their sources' places
-
-
-class Report(Message, frozen=True):
-    """The sender has stopped: what it has of the present graph, and what it has voted for."""
-
-    kind: ClassVar[str] = "report"
-    number: Number
-    ballot: Number
-    voted_ballot: Number  # 0: it has not voted
-    voted: tuple[Decision, ...]
-    ranks: Numbers  # by group: how many messages of it are here
-    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
-
-    def brief(self, names: list[str]) -> str:
-        return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
-
-
-class Install(Message, frozen=True):
-    """From a manager: this is to be the next graph; get what you lack of the present one."""
-
-    kind: ClassVar[str] = "install"
-    ballot: Number
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Install({self.decision.number} ballot {self.ballot} {_graph(names, self.decision)})"
-
-
-class Ready(Message, frozen=True):
-    """The sender has all messages of the present graph that count."""
-
-    kind: ClassVar[str] = "ready"
-    number: Number
-    ballot: Number
-
-
-class Accept(Message, frozen=True):
-    """From a manager: vote for this graph; the second phase."""
-
-    kind: ClassVar[str] = "accept"
-    ballot: Number
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Accept({self.decision.number} ballot {self.ballot} {_graph(names, self.decision)})"
-
-
-class Accepted(Message, frozen=True):
-    """The sender has voted."""
-
-    kind: ClassVar[str] = "accepted"
-    number: Number
-    ballot: Number
-
-
-class Decided(Message, frozen=True):
-    """A majority has voted for this graph."""
-
-    kind: ClassVar[str] = "decided"
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Decided({self.decision.number} {_graph(names, self.decision)})"
-
-
-def _graph(names: list[str], decision: Decision) -> str:
-    away = " ".join(names[site] if site < len(names) else str(site) for site in decision.away)
-    return f"finals {list(decision.finals)} away [{away}]"
-
-
-class Hello(Message, frozen=True):
-    """The sender is in this graph and may have missed later ones, or was left out and is back."""
-
-    kind: ClassVar[str] = "hello"
-    number: Number
-
-
-class Wish(Message, frozen=True):
-    """To the manager: sites that do not answer."""
-
-    kind: ClassVar[str] = "wish"
-    number: Number  # of the sender's graph
-    suspects: Numbers
-
-
-class Fetch(Message, frozen=True):
-    """The sender lacks messages of a closed graph, from this rank of the group on."""
-
-    kind: ClassVar[str] = "fetch"
-    graph: Number
-    group: Number
-    rank: Number
-
-
-class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """A message of a closed graph."""
-
-    origin: Number
-    seqno: Number
-    place: Number
-    key: Numbers
-    payload: bytes
-
-
-class Supply(Message, frozen=True):
-    """Messages of a closed graph, from this rank of the group on."""
-
-    kind: ClassVar[str] = "data"
-    graph: Number
-    group: Number
-    rank: Number
-    entries: tuple[Entry, ...]
-
-    def carries(self) -> tuple[tuple[int, int], ...]:
-        return tuple([(entry.origin, entry.seqno) for entry in self.entries])
-
-    def brief(self, names: list[str]) -> str:
-        what = " ".join(_message(names, entry.origin, entry.seqno) for entry in self.entries)
-        return f"Supply(graph {self.graph} group {self.group} from {self.rank}: {what})"
-
-
-class Sent(Record, frozen=True):
-    """This site has broadcast; the number is taken and the payload can be sent again."""
-
-    group: Number
-    seqno: Number
-    place: Number
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Sent({self.seqno})"
-
-
-class Passed(Record, frozen=True):
-    """This site has taken the message in its order, and delivered it if it is a member."""
-
-    graph: Number
-    inward: bool  # from the parent; otherwise this site is the group's primary destination
-    group: Number
-    origin: Number
-    seqno: Number
-    place: Number
-    rank: Number
-    key: Numbers
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Passed({_message(names, self.origin, self.seqno)})"
-
-
-class Opened(Record, frozen=True):
-    """The graph before is closed here, this one open."""
-
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Opened({self.decision.number})"
-
-
-class Promised(Record, frozen=True):
-    """This site has stopped and will not vote below this ballot for the next graph."""
-
-    number: Number
-    ballot: Number
-
-
-class Voted(Record, frozen=True):
-    """This site has voted for a graph."""
-
-    ballot: Number
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Voted({self.decision.number} ballot {self.ballot})"
-
-
-class Learned(Record, frozen=True):
-    """The next graph is decided; what does not count of the present one is undone here."""
-
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Learned({self.decision.number})"
-
-
-class Decide(Record, frozen=True):
-    """A checkpoint of a graph that a site which is away has to hear of."""
-
-    decision: Decision
-
-
-class Kept(Record, frozen=True):
-    """A checkpoint of a message that a site which is away may need."""
-
-    entry: Passed
-
-
-class Asked(Record, frozen=True):
-    """A change that was asked for here and is not yet in a graph."""
-
-    number: Number
-    group: Number
-    members: Numbers
-
-
-class Planned(Record, frozen=True):
-    """The manager has decided on a graph."""
-
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Planned({self.decision.number})"
-
-
-class Counted(Record, frozen=True):
-    """The next places of the sources of a group, from the primary destination before."""
-
-    group: Number
-    places: tuple[Pair, ...]
-
-
-class Known(Record, frozen=True):
-    """A checkpoint of a source's messages to a group: the next place, and those that the source may forget."""
-
-    group: Number
-    source: Number
-    place: Number
-    final: Number
-
-
-class Settled(Record, frozen=True):
-    """A checkpoint of a source: places given in a group, and those that need not be sent again."""
-
-    group: Number
-    end: Number
-    settled: Number
-
-
-class Staged(Record, frozen=True):
-    """A checkpoint of one graph at this site; the messages it keeps follow."""
-
-    decision: Decision
-    ranks: tuple[Pair, ...]  # (group, next rank)
-    own: Number  # messages ordered here
-    last_key: Numbers  # of the last message from the parent
-    inward: Number  # messages from the parent that are not kept any more
-    floors: tuple[Pair, ...]  # (child, messages on the edge to it that are not kept any more)
-
-
-class Summary(Record, frozen=True):
-    """A checkpoint of the counters; `Known`, `Settled`, `Staged` and what they keep follow."""
-
-    next_seqno: Number
-    asked: Number  # changes asked for here so far
-    uncounted: tuple[Pair, ...]  # (group, graph in which this site joined it) whose places it does not know
-    previous: tuple[Decision, ...]  # the graph before the oldest that follows, if there was one

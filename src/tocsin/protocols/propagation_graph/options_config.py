@@ -41,6 +41,15 @@ class PropagationGraphOptions(Options, frozen=True):
             "majority.",
         ),
     ] = 100_000
+    keep: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Non-atomic: messages that a site keeps for those that are away, beyond those that a present "
+            "site may lack. A site that was away for longer is told what it missed (`missed`) and goes on after it. "
+            "The default 65,536 is 20 MB at 100 bytes.",
+        ),
+    ] = 65_536
     manager: Annotated[
         int,
         Meta(

@@ -2,7 +2,7 @@
 
 from tocsin.core.machine import GroupId
 from tocsin.protocols.propagation_graph.edges import OutEdge
-from tocsin.protocols.propagation_graph.messages import Sent
+from tocsin.protocols.propagation_graph.record_messages import Sent
 
 
 class Outlet(OutEdge):

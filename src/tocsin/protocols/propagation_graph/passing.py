@@ -23,15 +23,9 @@ from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.propagation_graph.edges import GAPS_MAX, TreeEdge, gaps, wanted
 from tocsin.protocols.propagation_graph.graph import Graph
-from tocsin.protocols.propagation_graph.messages import (
-    Ack,
-    Close,
-    Decision,
-    Null,
-    Pass,
-    Passed,
-)
+from tocsin.protocols.propagation_graph.messages import Ack, Close, Decision, Null, Pass
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.record_messages import Passed
 from tocsin.protocols.propagation_graph.stage import Stage
 
 RESEND: Final = "RESEND"  # key: graph * sites + child; the edge is not done
@@ -93,9 +87,12 @@ class Passing(Machine):
         self._persist(record)
         self._note(stage, record)
         if self._delivers(stage, record.group):
-            self._outbox.deliver(record.group, record.origin, record.seqno, record.payload)
+            self._deliver(record)
         self._send_entry(now, stage, record)
         self._progress(now, stage)
+
+    def _deliver(self, record: Passed) -> None:
+        self._outbox.deliver(record.group, record.origin, record.seqno, record.payload)
 
     def _note(self, stage: Stage, record: Passed) -> None:
         """What a record changes here; also when it is read back after a crash."""

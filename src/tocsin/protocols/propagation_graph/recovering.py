@@ -15,11 +15,13 @@ the order of the keys, then open the next graph.
 
 from typing import Final
 
-from tocsin.core.machine import GroupId, Micros, Outbox, Setup
+from tocsin.core.machine import ANY_ORIGIN, GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH, Deciding
 from tocsin.protocols.propagation_graph.history import History
-from tocsin.protocols.propagation_graph.messages import Decision, Learned, Opened, Passed
+from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.passing import RESEND
+from tocsin.protocols.propagation_graph.record_messages import Lacking, Learned, Opened, Passed
 from tocsin.protocols.propagation_graph.stage import Stage, final_of
 from tocsin.protocols.propagation_graph.watching import WISH
 
@@ -31,9 +33,19 @@ class Recovering(Deciding):
 
     def __init__(self, setup: Setup, outbox: Outbox) -> None:
         super().__init__(setup, outbox)
+        options = setup.options
+        assert isinstance(options, PropagationGraphOptions)
+        self._keep: int = options.keep
+        self._log = setup.log
+        self._ends: dict[GroupId, int] = {}  # by group: the position of the next delivery, as the application counts
         self._history = History()  # what a site that is away may need
+        self._holes: dict[GroupId, list[tuple[int, int]]] = {}  # ranks [start, end) of the present graph kept by nobody
         self._fetched: dict[tuple[GroupId, int], Passed] = {}  # of the present graph, by group and rank
         self._fetch_turn = 0  # whom to ask next
+        self._refused: dict[
+            GroupId, dict[SiteId, int]
+        ] = {}  # by holder: it has nothing below this rank; see fetching.py
+        self._fetch_rounds = 0  # time-outs since the first holder said that it keeps no more what is missing
         self._fetch_armed = False
 
     # Taking back, fetching, opening
@@ -44,6 +56,7 @@ class Recovering(Deciding):
         for record in self._take_back(decision):
             if self._delivers(self._stage, record.group):
                 self._outbox.rollback(record.group, record.origin, record.seqno)
+                self._ends[record.group] = self._ends.get(record.group, 0) - 1
         self._outbox.cancel_timer(GRACE, 0)
         self._install(now)
 
@@ -67,7 +80,7 @@ class Recovering(Deciding):
         for group in range(len(stage.graph.decision.groups)):
             if self._delivers(stage, group):
                 for rank in range(stage.ranks.get(group, 0), final_of(decision.finals, group)):
-                    if not self._has_entry(group, rank):
+                    if not self._has_entry(group, rank) and not self._is_hole(group, rank):
                         found.append((group, rank))
                         break
         return found
@@ -77,6 +90,12 @@ class Recovering(Deciding):
 
     def _has_entry(self, group: GroupId, rank: int) -> bool:
         return (group, rank) in self._fetched or self._history.find(self._stage.number, group, rank) is not None
+
+    def _is_hole(self, group: GroupId, rank: int) -> bool:
+        for start, end in self._holes.get(group, []):  # noqa: SIM110
+            if start <= rank < end:
+                return True
+        return False
 
     def _install(self, now: Micros) -> None:
         decision = self._learned
@@ -116,13 +135,18 @@ class Recovering(Deciding):
                     record = self._fetched.get((group, rank))
                     if record is None:
                         record = self._history.find(stage.number, group, rank)
-                    assert record is not None, "nothing is missing"
-                    late.append(record)
+                    if record is not None:
+                        late.append(record)
+                    else:
+                        assert self._is_hole(group, rank), "nothing else is missing"
         late.sort(key=_key)
         for record in late:
+            self._tell_missed(record.group, record.rank)
             self._persist(record)
             self._note(stage, record)
-            self._outbox.deliver(record.group, record.origin, record.seqno, record.payload)
+            self._deliver(record)
+        if self._holes:
+            self._close_holes(stage, decision)
         self._persist(Opened(decision))
         self._stop_fetching()
         for child in stage.graph.children:
@@ -138,10 +162,31 @@ class Recovering(Deciding):
         else:
             self._consider(now)
 
+    def _tell_missed(self, group: GroupId, before: int) -> None:
+        """The application hears of the holes before this rank of the group, at their place among its deliveries."""
+        holes = self._holes.get(group, [])
+        while holes and holes[0][0] < before:
+            start, end = holes.pop(0)
+            first = self._ends.get(group, 0)
+            self._outbox.missed(group, ANY_ORIGIN, first, end - start)
+            self._ends[group] = first + end - start
+
+    def _close_holes(self, stage: Stage, decision: Decision) -> None:
+        for group in sorted(self._holes):
+            self._tell_missed(group, final_of(decision.finals, group))
+        self._persist(Lacking(stage.number))
+        self._history.let_go_before(stage.number + 1)
+
+    def _deliver(self, record: Passed) -> None:
+        super()._deliver(record)
+        self._ends[record.group] = self._ends.get(record.group, 0) + 1
+
     def _note(self, stage: Stage, record: Passed) -> None:
         super()._note(stage, record)
         if self._recovers:
             self._history.add(record)
+            if self._history.count() > self._keep:  # what survivors may need of one another is in the log
+                self._history.shrink(self._keep, stage.log[0] if stage.log else None)
 
     def _switch(self, decision: Decision) -> None:
         if not self._recovers:
@@ -164,6 +209,8 @@ class Recovering(Deciding):
         self._learned = None
         self._next = None
         self._fetched = {}
+        self._holes = {}
+        self._refused = {}
         self._stopped = False
         self._promised = 0
         self._voted_ballot = 0

@@ -15,16 +15,11 @@ from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.protocols.propagation_graph.edges import GAPS_MAX, gaps, wanted
-from tocsin.protocols.propagation_graph.messages import (
-    Ack,
-    Null,
-    Passed,
-    Sent,
-    Submit,
-)
+from tocsin.protocols.propagation_graph.messages import Ack, Null, Submit
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.outlets import Outlet, Stream
 from tocsin.protocols.propagation_graph.passing import BACKOFF_MAX, Passing
+from tocsin.protocols.propagation_graph.record_messages import Passed, Sent
 
 SUBMIT: Final = "SUBMIT"  # key: group; own broadcasts are not settled
 

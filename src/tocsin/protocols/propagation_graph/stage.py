@@ -13,7 +13,8 @@ from bisect import bisect_left
 from tocsin.core.machine import GroupId, SiteId
 from tocsin.protocols.propagation_graph.edges import TreeEdge
 from tocsin.protocols.propagation_graph.graph import Graph
-from tocsin.protocols.propagation_graph.messages import Close, Decision, Pass, Passed
+from tocsin.protocols.propagation_graph.messages import Close, Decision, Pass
+from tocsin.protocols.propagation_graph.record_messages import Passed
 
 
 def final_of(finals: tuple[int, ...], group: GroupId) -> int:

@@ -10,13 +10,15 @@ from tocsin.core.machine import Outbox, Setup
 from tocsin.core.message import Record
 from tocsin.protocols.propagation_graph.edges import TreeEdge
 from tocsin.protocols.propagation_graph.fetching import Fetching
-from tocsin.protocols.propagation_graph.messages import (
+from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.record_messages import (
     Asked,
     Counted,
     Decide,
-    Decision,
+    Forgotten,
     Kept,
     Known,
+    Lacking,
     Learned,
     Opened,
     Passed,
@@ -71,6 +73,11 @@ class Storing(Fetching):
             self._take_back(record.decision)
         elif isinstance(record, Kept):
             self._history.add(record.entry)
+        elif isinstance(record, Forgotten):
+            self._history.oldest = record.oldest
+            self._history.floors = dict(record.floors)
+        elif isinstance(record, Lacking):
+            self._history.let_go_before(record.graph + 1)
         elif isinstance(record, Decide):
             self._decisions[record.decision.number] = record.decision
         elif isinstance(record, Known):
@@ -171,6 +178,7 @@ class Storing(Fetching):
         """What a site that is away may need, and how far the next graph is."""
         records: list[Record] = [Decide(self._decisions[number]) for number in sorted(self._decisions)]
         records.extend([Kept(entry) for entry in self._history.records()])
+        records.append(Forgotten(self._history.oldest, tuple(sorted(self._history.floors.items()))))
         if self._promised:
             records.append(Promised(self._stage.number + 1, self._promised))
         if self._voted is not None:

@@ -7,7 +7,8 @@ what one lacks comes after all it has.
 """
 
 from tocsin.core.machine import GroupId, SiteId
-from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
+from tocsin.protocols.propagation_graph.messages import Change, Decision
+from tocsin.protocols.propagation_graph.recovery_messages import Report
 
 
 def live_members(decision: Decision, group: GroupId) -> list[SiteId]:
@@ -81,16 +82,26 @@ def joined_groups(present: Decision, groups: list[tuple[int, ...]]) -> list[Grou
     return found
 
 
-def changed_groups(present: Decision, changes: dict[tuple[SiteId, int], Change]) -> list[GroupId]:
+def returned_groups(present: Decision, reporters: list[SiteId]) -> list[GroupId]:
+    """The groups of sites that were away and report: they may have missed some of their messages for good."""
+    found: list[GroupId] = []
+    for group in range(len(present.groups)):
+        if [site for site in present.groups[group] if site in present.away and site in reporters]:
+            found.append(group)
+    return found
+
+
+def counted_groups(present: Decision, changes: dict[tuple[SiteId, int], Change]) -> list[GroupId]:
+    """The groups in which somebody may be new or back: how far their sources are has to be reported."""
     groups, _ = _apply(present, changes)
-    return joined_groups(present, groups)
+    return sorted({*joined_groups(present, groups), *returned_groups(present, list(present.away))})
 
 
 def _places(
     present: Decision, groups: list[tuple[int, ...]], reports: dict[SiteId, Report]
 ) -> tuple[tuple[int, int, int], ...]:
-    """How far each source has got in the groups that get new members."""
-    joined = joined_groups(present, groups)
+    """How far each source has got in the groups with members that are new or back."""
+    joined = joined_groups(present, groups) + returned_groups(present, sorted(reports))
     most: dict[tuple[GroupId, SiteId], int] = {}
     for site in sorted(reports):
         for group, source, place in reports[site].places:

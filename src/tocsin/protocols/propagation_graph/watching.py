@@ -16,9 +16,10 @@ from typing import Final
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message
 from tocsin.protocols.propagation_graph.changing import Changing
-from tocsin.protocols.propagation_graph.messages import Change, Decided, Decision, Hello, Null, Wish
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Null
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.passing import BACKOFF_MAX
+from tocsin.protocols.propagation_graph.recovery_messages import Decided, Hello, Wish
 
 BEAT: Final = "BEAT"  # time to say that one is alive, and to look who is
 WISH: Final = "WISH"  # a new graph is wanted and has not come: be the manager

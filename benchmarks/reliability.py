@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks.reliability_runs import (
+from tocsin._sources import COMPILED
+from tocsin.calculations.garbinato_runs import (
     PERIOD_US,
     built,
     completeness,
@@ -26,7 +27,6 @@ from benchmarks.reliability_runs import (
     periods_until_convergence,
     run_until,
 )
-from tocsin._sources import COMPILED
 from tocsin.core.generators import random_regular, random_tree, ring, vary
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology

@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from benchmarks.reliability_runs import (
+from tests.protocols.reliability_tree.paper_beliefs import Beliefs
+from tocsin.calculations.garbinato_runs import (
     PERIOD_US,
     built,
     completeness,
@@ -17,7 +18,6 @@ from benchmarks.reliability_runs import (
     periods_until_convergence,
     run_until,
 )
-from tests.protocols.reliability_tree.paper_beliefs import Beliefs
 from tocsin.core.generators import random_regular, random_tree, ring, vary
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology

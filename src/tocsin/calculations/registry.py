@@ -9,8 +9,22 @@ from tocsin.core.errors import InputError
 
 # name: module and class; imported when asked for, since some bring half of the package
 CALCULATIONS = {
+    "garbinato.convergence": "Convergence",
+    "garbinato.heartbeats": "Heartbeats",
+    "garbinato.line_19": "Line19",
+    "garbinato.messages": "Messages",
+    "garbinato.patience": "Patience",
+    "garbinato.size": "Size",
+    "garbinato.two_paths": "TwoPaths",
     "schneider.completion": "Completion",
     "schneider.duplication": "Duplication",
+    "spauster.change": "Change",
+    "spauster.drawn": "Drawn",
+    "spauster.figure_5": "FigureFive",
+    "spauster.fixed": "Fixed",
+    "spauster.graphs": "Graphs",
+    "spauster.loads": "Loads",
+    "spauster.trade": "Trade",
 }
 
 

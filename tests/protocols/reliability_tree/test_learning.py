@@ -4,7 +4,16 @@ from collections import deque
 
 import pytest
 
-from benchmarks.reliability_runs import PERIOD_US, built, estimates, machines, measuring, network, run_until, truth
+from tocsin.calculations.garbinato_runs import (
+    PERIOD_US,
+    built,
+    estimates,
+    machines,
+    measuring,
+    network,
+    run_until,
+    truth,
+)
 from tocsin.core.errors import InputError
 from tocsin.core.generators import random_connected, ring, vary
 from tocsin.core.rng import Rng

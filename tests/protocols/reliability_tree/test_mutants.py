@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from benchmarks.reliability_runs import PERIOD_US, built, estimates, machines, network, run_until
 from tests.mutation import mutated
 from tests.protocols.reliability_tree.coverage import LEVEL, Coverage, add_seed
 from tests.protocols.small import is_caught, small
+from tocsin.calculations.garbinato_runs import PERIOD_US, built, estimates, machines, network, run_until
 from tocsin.core.generators import ring
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.reliability_tree import PROTOCOL

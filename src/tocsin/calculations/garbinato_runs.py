@@ -1,6 +1,6 @@
-"""Experiments with `reliability_tree` that tests and benchmark both make: networks, runs, what is known after them."""
+"""Experiments with `reliability_tree` that the reproduction, tests and the benchmark make: networks, runs, what is
+known after them."""
 
-import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +11,10 @@ from tocsin.core.config import decode_config
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
-from tocsin.protocols.baselines.push_gossip.search import steps_for_reach
+from tocsin.protocols.baselines.push_gossip.search import Rounds, steps_for_reach
 from tocsin.protocols.reliability_tree.knowledge import link_key
 from tocsin.protocols.reliability_tree.machine import ReliabilityTree
+from tocsin.protocols.reliability_tree.plans import Plan, read_plan
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
@@ -152,11 +153,17 @@ def completeness(
     topology: Topology, reach: float, broadcasts: int, seed: int, after_periods: int = 0, sources: int = 10
 ) -> Completeness:
     """Broadcast from several processes, with given knowledge, or with what was learned in so many heartbeats."""
-    sites = topology.node_count()
     options = {"reach": reach, "knowledge": "learned" if after_periods else "given"}
-    simulation = built(network("reliability_tree", {"shape": "ring", "nodes": sites}, options), seed, topology)
+    shape = {"shape": "ring", "nodes": topology.node_count()}
+    simulation = built(network("reliability_tree", shape, options), seed, topology)
     simulation.start()
     run_until(simulation, after_periods * PERIOD_US)
+    return broadcasts_from(simulation, sources, reach, broadcasts)
+
+
+def broadcasts_from(simulation: Simulation, sources: int, reach: float, broadcasts: int) -> Completeness:
+    """Broadcast from several processes of a run, with what they know by now."""
+    sites = len(simulation.world.sites)
     found = Completeness()
     found.promised = 1.0
     chosen = [place * sites // sources for place in range(min(sources, sites))]
@@ -177,6 +184,17 @@ def completeness(
     return found
 
 
+def true_reach(plan: Plan, source: int, sites: int, losses: dict[int, float]) -> float:
+    """The probability that a plan reaches all it names, with the true losses instead of the believed ones."""
+    reach = 1.0
+    waiting = [(source, target, copies, below) for target, copies, below in plan.sends]
+    while waiting:
+        sender, target, copies, below = waiting.pop()
+        reach *= 1.0 - losses[link_key(sender, target, sites)] ** copies
+        waiting += [(target, *child) for child in read_plan(below, sites, 1 << 30)]
+    return reach
+
+
 class GossipCost:
     """What the paper's reference algorithm needs for the same reach."""
 
@@ -187,16 +205,12 @@ class GossipCost:
 
 
 def gossip_cost(topology: Topology, reach: float, executions: int, seed: int, broadcasts: int = 50) -> GossipCost:
-    """The fewest steps for the reach, found by trying, and the messages that they cost in the simulator.
-
-    The search takes one loss for all links; with unequal links a search of our own takes that of each.
-    """
-    losses = set(truth(topology).values())
-    if len(losses) == 1:
-        neighbours = [topology.neighbours(node) for node in range(topology.node_count())]
-        steps = steps_for_reach(neighbours, losses.pop(), reach, 0, executions, Rng(seed))
-    else:
-        steps = _steps_over_unequal_links(topology, reach, executions, seed)
+    """The fewest steps for the reach, found by trying, and the messages that they cost in the simulator."""
+    sites = topology.node_count()
+    lost = truth(topology)
+    neighbours = [topology.neighbours(node) for node in range(sites)]
+    losses = [[lost[link_key(node, other, sites)] for other in beside] for node, beside in enumerate(neighbours)]
+    steps = steps_for_reach(Rounds(neighbours, losses), reach, executions, Rng(seed))
     simulation = _gossip(topology, steps, broadcasts, seed)
     sends = simulation.world.tally.sends
     return GossipCost(steps, sends["data"] / broadcasts, sends.get("ack", 0) / broadcasts)
@@ -208,31 +222,3 @@ def _gossip(topology: Topology, steps: int, broadcasts: int, seed: int) -> Simul
     simulation.start()
     run_until(simulation, broadcasts * 50_000 + 10_000 * (steps + 10))
     return simulation
-
-
-def _steps_over_unequal_links(topology: Topology, reach: float, executions: int, seed: int) -> int:
-    """The rules of `push_gossip.search.reached_by` with a loss of its own for every link: the step by which everybody
-    has the message in at least `reach` of the executions."""
-    losses = truth(topology)
-    rng = Rng(seed)
-    steps = sorted(_steps_of_one_execution(topology, losses, rng) for _ in range(executions))
-    return steps[math.ceil(reach * executions) - 1]
-
-
-def _steps_of_one_execution(topology: Topology, losses: dict[int, float], rng: Rng) -> int:
-    sites = topology.node_count()
-    has = {0}
-    lacking = [set(topology.neighbours(node)) for node in range(sites)]
-    steps = 0
-    while len(has) < sites:
-        steps += 1
-        for sender in sorted(has):
-            for target in sorted(lacking[sender]):
-                loss = losses[link_key(sender, target, sites)]
-                if rng.chance(loss):
-                    continue
-                has.add(target)
-                lacking[target].discard(sender)
-                if not rng.chance(loss):
-                    lacking[sender].discard(target)
-    return steps

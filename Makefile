@@ -7,7 +7,7 @@ UNIT := .venv/.compiled
 BENCHMARKS := kernel traces planning pipeline_sweep pipeline_audit reliability live live_brokers live_limits
 SOURCES := $(shell find src/tocsin/core src/tocsin/planning src/tocsin/protocols src/tocsin/sim src/tocsin/runtime -name '*.py' 2>/dev/null)
 
-.PHONY: help setup run test test-all check bench lock clean
+.PHONY: help setup run test test-all check bench reproduce lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ check: setup ## formatting, lint and types
 bench: setup ## every benchmark: ratios against peers and limits (the live one needs root and Corosync)
 	@for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || failed="$$failed $$name"; \
 		done; if [ -n "$$failed" ]; then echo "bars not reached:$$failed"; exit 1; fi
+
+reproduce: setup ## every table and figure of the five papers on Spark: about an hour; the page is out/reproduce/index.html
+	@$(BIN)/tocsin reproduce --out out/reproduce
 
 lock: ## resolve the dependencies again and write requirements.lock
 	@tools/lock.sh

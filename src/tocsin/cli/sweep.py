@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.grid is None or arguments.out is None:
         raise InputError("expected GRID.toml and --out DIR (or --status DIR)")
     grid = load_grid(arguments.grid)
-    results = Results(arguments.out, grid, code_version())
+    results = Results(arguments.out, grid, code_version(grid.config.calculation))
     options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin sweep")
     with results.locked():
         results.open(arguments.keep_old)

@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
 from tocsin.files import write_whole
@@ -88,7 +91,7 @@ class Reproduction:
         )
 
     def _sweep(self, session: "SparkSession", cores: int, grid: Grid, number: int, watch: Watch) -> Path:
-        results = Results(self._folder / "sweeps" / grid.experiment, grid, self._code)
+        results = Results(self._folder / "sweeps" / grid.experiment, grid, code_version(grid.config.calculation))
 
         def told(progress: Progress) -> None:
             watch(grid.experiment, number, len(self._grids), progress)
@@ -105,11 +108,12 @@ class Reproduction:
         return results.table_path
 
     def _aggregate(self, session: "SparkSession", paths: Sequence[Path]) -> dict[str, Table]:
-        """One job over the results of all experiments."""
+        """One job over the results of all experiments. They are sent from here: a cluster may not see our files."""
         from tocsin.pipeline.reproduce.aggregate import aggregated
 
         replications_max = max(grid.replicates_max for grid in self._grids)
-        results = session.read.parquet(*[str(path.resolve()) for path in paths])
+        columns = ["experiment", "parameters", "replicate", "status", "metrics", "verdicts"]
+        results = session.createDataFrame(pa.concat_tables([pq.read_table(path, columns=columns) for path in paths]))
         rows = [row.asDict() for row in aggregated(session, results, replications_max).collect()]
         return {
             grid.experiment: Table.of(grid.experiment, [row for row in rows if row["experiment"] == grid.experiment])

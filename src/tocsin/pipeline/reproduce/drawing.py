@@ -6,7 +6,7 @@ import math
 import matplotlib
 from matplotlib.figure import Figure
 
-from tocsin.pipeline.reproduce.paper import Chart, Line
+from tocsin.pipeline.reproduce.paper import Chart, Line, Mark
 
 matplotlib.rcParams.update(
     {
@@ -32,20 +32,12 @@ def svg(chart: Chart) -> str:
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     axes = figure.add_subplot()
     number = -1
+    named: set[str] = set()
     for line in chart.lines:
         if not line.formula:
             number += 1
-        _draw(axes, line, max(number, 0) % len(COLORS))
-    for mark in chart.marks:
-        axes.plot([mark.x], [mark.y], marker="x", color="black", markersize=10, markeredgewidth=2, linestyle="none")
-        axes.annotate(
-            mark.text,
-            (mark.x, mark.y),
-            xytext=(8, 10),
-            textcoords="offset points",
-            fontsize=9,
-            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "black", "lw": 0.6},
-        )
+        _draw(axes, line, max(number, 0) % len(COLORS), line.name not in named)
+        named.add(line.name)
     if chart.x_log:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -54,6 +46,8 @@ def svg(chart: Chart) -> str:
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(bottom=0)
+    for mark in chart.marks:
+        _mark(axes, mark)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     axes.grid(True, color="#dddddd", linewidth=0.6)
@@ -65,12 +59,28 @@ def svg(chart: Chart) -> str:
     return text.getvalue()
 
 
-def _draw(axes: "matplotlib.axes.Axes", line: Line, number: int) -> None:
+def _mark(axes: "matplotlib.axes.Axes", mark: Mark) -> None:
+    """A cross at the place, its text below it and towards the middle."""
+    axes.plot([mark.x], [mark.y], marker="x", color="black", markersize=10, markeredgewidth=2, linestyle="none")
+    across, _ = axes.transAxes.inverted().transform(axes.transData.transform((mark.x, mark.y)))
+    is_right = across > 0.5
+    axes.annotate(
+        mark.text,
+        (mark.x, mark.y),
+        xytext=(-10 if is_right else 10, -18),
+        textcoords="offset points",
+        ha="right" if is_right else "left",
+        fontsize=9,
+        bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "black", "lw": 0.6},
+    )
+
+
+def _draw(axes: "matplotlib.axes.Axes", line: Line, number: int, is_named: bool) -> None:
     xs = [x for x, _ in line.points]
     ys = [point.mean for _, point in line.points]
     color = COLORS[number]
     if line.formula:
-        axes.plot(xs, ys, color=color, linestyle=":", linewidth=1.1, label=line.name)
+        axes.plot(xs, ys, color=color, linestyle=":", linewidth=1.1, label=line.name if is_named else None)
         return
     halves = [point.half_width if math.isfinite(point.half_width) else 0.0 for _, point in line.points]
     axes.errorbar(

@@ -16,7 +16,7 @@ MORE_STYLE = """
 .chart svg text { fill: #111; }
 .charts {
   display: grid; gap: 16px; margin: 12px 0;
-  grid-template-columns: repeat(auto-fit, minmax(min(480px, 100%), 1fr));
+  grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr));
 }
 .claims td:nth-child(1) { color: var(--soft); white-space: nowrap; }
 .claims td { min-width: 7em; } .because { color: var(--soft); font-size: 13px; display: block; margin-top: 4px; }
@@ -78,19 +78,24 @@ def _contents(found: Reproduced) -> str:
 def _section(section: Section, drawn: Mapping[str, str]) -> str:
     charts = []
     for chart in section.charts:
-        note = f'<p class="note">{escape(chart.note)}</p>' if chart.note else ""
+        note = f'<p class="note">{_rich(chart.note)}</p>' if chart.note else ""
         charts.append(
             f'<figure class="chart"><figcaption>{escape(chart.title)}</figcaption>{note}'
             f"{_embedded(drawn[chart.name], chart.name)}</figure>"
         )
     return "\n".join(
         [
-            f"<h3>{escape(section.title)}</h3><p>{escape(section.text)}</p>",
+            f"<h3>{_rich(section.title)}</h3><p>{_rich(section.text)}</p>",
             _claims(section.claims) if section.claims else "",
             f'<div class="charts">{"".join(charts)}</div>' if charts else "",
             *[_listing(listing) for listing in section.listings],
         ]
     )
+
+
+def _rich(text: str) -> str:
+    """Words between backticks are code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _embedded(text: str, name: str) -> str:
@@ -104,9 +109,9 @@ def _embedded(text: str, name: str) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     rows = []
     for claim in claims:
-        because = f'<span class="because">{escape(claim.because)}</span>' if claim.because else ""
+        because = f'<span class="because">{_rich(claim.because)}</span>' if claim.because else ""
         rows.append(
-            f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.says)}</td><td>{escape(claim.measured)}{because}</td>"
+            f"<tr><td>{escape(claim.where)}</td><td>{_rich(claim.says)}</td><td>{_rich(claim.measured)}{because}</td>"
             f'<td><span class="pill {KINDS.get(claim.verdict, "fail")}">{escape(claim.verdict)}</span></td></tr>'
         )
     head = "<tr><th>where</th><th>the paper says</th><th>we measured</th><th>verdict</th></tr>"
@@ -115,8 +120,8 @@ def _claims(claims: Sequence[Claim]) -> str:
 
 def _listing(listing: Listing) -> str:
     head = "".join(f"<th>{escape(word)}</th>" for word in listing.head)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(word)}</td>" for word in row) + "</tr>" for row in listing.rows)
-    note = f'<p class="note">{escape(listing.note)}</p>' if listing.note else ""
+    rows = "".join("<tr>" + "".join(f"<td>{_rich(word)}</td>" for word in row) + "</tr>" for row in listing.rows)
+    note = f'<p class="note">{_rich(listing.note)}</p>' if listing.note else ""
     return (
         f'<div class="wide"><h4>{escape(listing.title)}</h4>{note}<table class="listing"><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"

@@ -123,7 +123,8 @@ class Changing(Sourcing):
         previous = self._made.get(decision.number - 1)
         self._made[decision.number] = decision
         if previous is not None:
-            self._unheard[decision.number] = [site for site in tops(previous, self._sites) if site != self._site]
+            above_all = tops(previous, self._sites, self._balance)
+            self._unheard[decision.number] = [site for site in above_all if site != self._site]
             self._forget_made()
 
     def _forget_made(self) -> None:

@@ -3,26 +3,21 @@
 from typing import Final
 
 from tocsin.core.machine import GroupId, SiteId
+from tocsin.planning.balance import balanced
 from tocsin.planning.propagation import Forest, propagation_forest
 from tocsin.protocols.propagation_graph.messages import Decision
 
 NOBODY: Final = -1
+AS_FOUND: Final = -1  # of `balance`: the forest of appendix I as it is
 
 
 class Graph:
     """The forest that a decision defines, from the point of view of one site."""
 
-    def __init__(self, decision: Decision, sites: int, site: SiteId) -> None:
+    def __init__(self, decision: Decision, sites: int, site: SiteId, balance: int) -> None:
         self.number: int = decision.number
         self.decision = decision
-        groups: list[list[SiteId]] = []
-        numbers: list[GroupId] = []  # of the groups that have members
-        for group in range(len(decision.groups)):
-            members = [member for member in decision.groups[group] if member not in decision.away]
-            if members:
-                groups.append(members)
-                numbers.append(group)
-        forest = propagation_forest(sites, groups)
+        forest, numbers = forest_of(decision, sites, balance)
         self.parent: SiteId = forest.parent[site]
         self.level: int = forest.levels()[site]  # below the root; -1 for a site in no group
         self.children: list[SiteId] = forest.children[site]
@@ -50,12 +45,25 @@ class Graph:
         return group < len(self.decision.groups) and site in self.decision.groups[group]
 
 
-def tops(decision: Decision, sites: int) -> list[SiteId]:
-    """The sites that nobody is above: roots, and sites in no group. The manager tells them of the next graph."""
+def forest_of(decision: Decision, sites: int, balance: int) -> tuple[Forest, list[GroupId]]:
+    """The forest, the same at every site, and the numbers of its groups: those with members that are present.
+
+    `balance`: how much deeper groups may become so that the busiest sites have less to do (figure 5), or AS_FOUND.
+    """
     groups: list[list[SiteId]] = []
-    for members in decision.groups:
-        here = [member for member in members if member not in decision.away]
-        if here:
-            groups.append(here)
+    numbers: list[GroupId] = []
+    for group in range(len(decision.groups)):
+        members = [member for member in decision.groups[group] if member not in decision.away]
+        if members:
+            groups.append(members)
+            numbers.append(group)
     forest = propagation_forest(sites, groups)
+    if balance != AS_FOUND:
+        forest = balanced(forest, balance)
+    return forest, numbers
+
+
+def tops(decision: Decision, sites: int, balance: int) -> list[SiteId]:
+    """The sites that nobody is above: roots, and sites in no group. The manager tells them of the next graph."""
+    forest, _ = forest_of(decision, sites, balance)
     return [site for site in range(sites) if forest.parent[site] < 0]

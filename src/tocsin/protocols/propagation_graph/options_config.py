@@ -86,6 +86,14 @@ class PropagationGraphOptions(Options, frozen=True):
             description="Messages under way on one edge; the rest waits at the sender. Bounds the wait queues.",
         ),
     ] = 256
+    balance: Annotated[
+        Annotated[int, Meta(ge=0, le=1 << 16)] | None,
+        Meta(
+            description="Figure 5: messages of a group may pass so many more sites on their longest way, if sites with "
+            "much to send have less to do then. Without it the forest is that of appendix I, which is shallow. "
+            "`tocsin plan propagation` shows what it gains. The same at every site."
+        ),
+    ] = None
     causal: Annotated[
         bool,
         Meta(

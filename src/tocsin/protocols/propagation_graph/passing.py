@@ -22,7 +22,7 @@ from typing import Final
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.propagation_graph.edges import GAPS_MAX, TreeEdge, gaps, wanted
-from tocsin.protocols.propagation_graph.graph import Graph
+from tocsin.protocols.propagation_graph.graph import AS_FOUND, Graph
 from tocsin.protocols.propagation_graph.messages import Ack, Close, Decision, Null, Pass
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.record_messages import Passed
@@ -49,6 +49,7 @@ class Passing(Machine):
         self._ack_us: int = options.ack_us
         self._gap_us: int = options.gap_us
         self._window: int = options.window
+        self._balance: int = AS_FOUND if options.balance is None else options.balance
         groups = tuple([tuple(members) for members in setup.groups])
         self._stages: dict[int, Stage] = {}  # by number: the present graph, and older ones not yet over
         self._stage: Stage = self._add_stage(Decision(0, groups, ()))  # the present graph
@@ -66,7 +67,7 @@ class Passing(Machine):
         return True
 
     def _graph_of(self, decision: Decision) -> Graph:
-        return Graph(decision, self._sites, self._site)
+        return Graph(decision, self._sites, self._site, self._balance)
 
     def _add_stage(self, decision: Decision) -> Stage:
         stage = Stage(self._graph_of(decision))

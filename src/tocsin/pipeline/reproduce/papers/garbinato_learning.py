@@ -310,6 +310,13 @@ def _not_linear(lines: dict[str, dict[str, list[tuple[float, Point]]]]) -> Claim
 
 def heartbeats(table: Table, line_19: Table) -> Section:
     largest = [table.point("bytes.largest", where) for where in table.combinations()]
+    biggest = max(largest, key=lambda point: point.mean)
+    smaller = (
+        "smaller on purpose: a belief over 100 intervals is a function of two integers, only news are told, and neighbours "
+        "acknowledge what they hold"
+        if biggest.high < PAPER_HEARTBEAT_BYTES / 4
+        else ""
+    )
     rows = [
         [
             str(where["connectivity"]),
@@ -333,14 +340,12 @@ def heartbeats(table: Table, line_19: Table) -> Section:
             Claim(
                 where="section 5",
                 says="heartbeat messages were 50K bytes long",
-                measured=f"the largest, with everything that is known, {max(point.mean for point in largest):,.0f} "
+                measured=f"the largest, with everything that is known, {biggest.mean:,.0f} "
                 "bytes; the mean later "
                 f"{min(table.point('bytes.fourth', where).mean for where in table.combinations()):,.0f} "
                 f"({largest[0].replications} replications)",
-                verdict=verdict(all(point.high < PAPER_HEARTBEAT_BYTES / 4 for point in largest)),
-                because="smaller on purpose: a belief of 100 intervals is a function of two integers (ERRATA), and "
-                "neighbours "
-                "acknowledge what they hold",
+                verdict=verdict(near(biggest, PAPER_HEARTBEAT_BYTES, 0.2), smaller),
+                because=smaller,
             ),
             Claim(
                 where="section 4.2, Algorithm 4, line 19",

@@ -312,7 +312,8 @@ def heartbeats(table: Table, line_19: Table) -> Section:
     largest = [table.point("bytes.largest", where) for where in table.combinations()]
     biggest = max(largest, key=lambda point: point.mean)
     smaller = (
-        "smaller on purpose: a belief over 100 intervals is a function of two integers, only news are told, and neighbours "
+        "smaller on purpose: a belief over 100 intervals is a function of two integers, only news are told, and "
+        "neighbours "
         "acknowledge what they hold"
         if biggest.high < PAPER_HEARTBEAT_BYTES / 4
         else ""

@@ -48,7 +48,7 @@ def test_a_manager_that_forgets_votes() -> None:
 
 
 def test_reports_of_less_than_a_majority() -> None:
-    """Two of four sites go their own way."""
+    """Two of four sites stop for a graph that never gets its votes: who did not report is left out and may not vote."""
     mutant = mutated(PROTOCOL, HERE + "votes", NO_MAJORITY[1], NO_MAJORITY[2])
     assert first_wrong_walk(mutant, 4, 6, range(6, 9), HASTY, FOUR) is not None
     assert first_wrong_walk(PROTOCOL, 4, 6, range(6, 9), HASTY, FOUR) is None

@@ -39,9 +39,10 @@ def test_a_crash_at_any_point() -> None:
 
 
 @pytest.mark.long
-def test_a_crash_and_a_loss_among_three_messages() -> None:
-    explored(overlapping(PROTOCOL, THREE, 3, 600_000), Limits(crashes=1))
-    explored(overlapping(PROTOCOL, THREE, 2, 600_000), Limits(crashes=1, losses=1))
+def test_a_crash_and_two_losses_among_three_messages() -> None:
+    """All that the three sites can live through with that."""
+    found = explored(overlapping(PROTOCOL, THREE, 3, 600_000), Limits(crashes=1, losses=2))
+    assert found.states > 3_000_000
 
 
 def test_a_group_changes_at_any_point() -> None:
@@ -49,8 +50,18 @@ def test_a_group_changes_at_any_point() -> None:
 
 
 @pytest.mark.long
-def test_a_group_changes_among_messages_and_losses() -> None:
-    explored(overlapping(PROTOCOL, THREE, 2, 600_000, faults=CHANGE), Limits(losses=1))
+@pytest.mark.parametrize(
+    ("messages", "limits", "states"),
+    [
+        (3, Limits(losses=1), 700_000),
+        (2, Limits(crashes=1), 900_000),
+        (1, Limits(crashes=1, losses=1), 500_000),
+    ],
+    ids=["three messages and a loss", "two messages and a crash", "a message, a crash and a loss"],
+)
+def test_a_group_changes_among_messages_losses_and_crashes(messages: int, limits: Limits, states: int) -> None:
+    found = explored(overlapping(PROTOCOL, THREE, messages, 600_000, faults=CHANGE), limits)
+    assert found.states > states
 
 
 def test_nothing_goes_wrong_in_the_non_atomic_way() -> None:

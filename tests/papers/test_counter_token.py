@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.protocols.counter_token.runs import PAPER, simulated
-
-PP_US = 100_000
+from tests.protocols.counter_token.runs import simulated
+from tocsin.calculations.chang_hwang import PAPER, PP_US
 
 
 def on_lan(nodes: int, hold_s: int, rate: float, messages: int, loss: float = 0.0) -> dict[str, Any]:

@@ -9,6 +9,11 @@ from tocsin.core.errors import InputError
 
 # name: module and class; imported when asked for, since some bring half of the package
 CALCULATIONS = {
+    "chang_hwang.comparison": "Comparison",
+    "chang_hwang.control": "Control",
+    "chang_hwang.repair": "Repair",
+    "chang_hwang.shared_load": "SharedLoad",
+    "levels.kept": "Kept",
     "garbinato.convergence": "Convergence",
     "garbinato.heartbeats": "Heartbeats",
     "garbinato.line_19": "Line19",
@@ -16,6 +21,14 @@ CALCULATIONS = {
     "garbinato.patience": "Patience",
     "garbinato.size": "Size",
     "garbinato.two_paths": "TwoPaths",
+    "kogan.assignment": "Assignment",
+    "kogan.control": "Control",
+    "kogan.delta": "Delta",
+    "kogan.epidemic": "Epidemic",
+    "kogan.repair": "Repair",
+    "kogan.transient": "Transient",
+    "kogan_trees.example": "Example",
+    "kogan_trees.trees": "Trees",
     "schneider.completion": "Completion",
     "schneider.duplication": "Duplication",
     "spauster.change": "Change",

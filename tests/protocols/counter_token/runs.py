@@ -11,22 +11,6 @@ from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
 from tocsin.traces.buffer import TraceBuffer
 
-# The paper's own protocol: no window, no hurry, no early passing, no idle growth, one message a request.
-PAPER: dict[str, Any] = {
-    "pass_at_once": False,
-    "idle_hold_us": 0,
-    "hurry": False,
-    "commit": "cycle",
-    "requests": "single",
-    "request_on_gap": False,
-    "request_wait_us": 100_000,
-    "request_us": 500_000,
-    "reissue_us": 500_000,
-    "window_bytes": 0,
-    "buffer_bytes": 1 << 40,
-    "overload_messages": 1 << 30,
-}
-
 
 def scenario_of(document: dict[str, Any]) -> Scenario:
     config = decode_config({"protocol": PROTOCOL.name, **document}, ScenarioConfig, "test")

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tocsin.calculations.calculation import Calculation
 from tocsin.calculations.counting import CountingNetwork, counted
+from tocsin.calculations.kogan_trees import ASSIGNMENTS, FIGURE_2_1
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
@@ -286,6 +287,37 @@ class Epidemic(Calculation, frozen=True):
         run.until(30_000_000)
         have = self.hosts - 1 - run.lacking()
         return {"have": have / (self.hosts - 1), "reached": self.reached / (self.hosts - 1)}
+
+
+class Assignment(Calculation, frozen=True):
+    """Section 5: figure 2.1 when the source is cut off; what the expensive link carries for the tree."""
+
+    assignment: Literal["A", "B"]
+
+    def measure(self, seed: int) -> dict[str, float]:
+        run = started(
+            "coordinator_tree",
+            FIGURE_2_1,
+            ["l6"],
+            seed,
+            options={"lists": {"h1": ASSIGNMENTS[self.assignment]}, "measure_periods": 0},
+            duration_us=60_000_000,
+            workload={"messages": 1, "every_us": 10**9, "senders": ["h1"]},
+            faults=[{"at_us": PARTED_US, "fail": ["l1"]}],
+        )
+        run.until(PARTED_US)
+        before = dict(run.network.copies[0])
+        run.until(PARTED_US + 1_000_000)
+        formed = _difference(run.network.copies[0], before)
+        run.until(PARTED_US + 11_000_000)
+        later = _difference(run.network.copies[0], before)
+        return {
+            # copies over the link in the first second: to find a coordinator, and between it and those below it
+            "probing": sum(formed.get(kind, 0) for kind in ("probe", "answer")),
+            "telling": sum(formed.get(kind, 0) for kind in ("coordinator", "desc", "request", "tidings")),
+            "formed": sum(formed.get(kind, 0) for kind in TREE_KINDS),
+            "per_second": sum(later.get(kind, 0) - formed.get(kind, 0) for kind in TREE_KINDS) / 10,  # afterwards
+        }
 
 
 def drawn_network(hosts: int, rng: Rng) -> tuple[dict[str, Any], HostDistances]:

@@ -9,7 +9,7 @@ from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
 
-TIMERS = ["RESEND", "SUBMIT", "ACK", "GAP", "CHANGE", "MANAGE", "COUNT", "BEAT", "WISH", "GRACE", "FETCH"]
+TIMERS = ["RESEND", "SUBMIT", "ACK", "GAP", "CHANGE", "MANAGE", "COUNT", "BEAT", "WISH", "GRACE", "PUSH", "FETCH"]
 
 
 @pytest.mark.parametrize("failures", ["atomic", "non_atomic"])

@@ -32,6 +32,9 @@ class History:
         graph = self._graphs.get(record.graph)
         if graph is not None and record.group in graph and graph[record.group].pop(record.rank, None) is not None:
             self._count -= 1
+        self._skip_dropped()
+
+    def _skip_dropped(self) -> None:
         while self._order and not self._holds(self._order[0]):
             self._order.popleft()
 
@@ -46,6 +49,7 @@ class History:
 
     def shrink(self, keep: int, needed: Passed | None) -> None:
         """Let the oldest go until at most `keep` are left, or the next one is `needed`: somebody present lacks it."""
+        self._skip_dropped()
         while self._count > keep:
             record = self._order[0]
             if needed is not None and needed.graph == record.graph and needed.key <= record.key:
@@ -77,8 +81,7 @@ class History:
                 for ranks in self._graphs[number].values():
                     self._count -= len(ranks)
                 del self._graphs[number]
-        while self._order and not self._holds(self._order[0]):
-            self._order.popleft()
+        self._skip_dropped()
 
     def count(self) -> int:
         return self._count

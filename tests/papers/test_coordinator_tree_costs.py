@@ -1,82 +1,22 @@
 """Section 6: what recovery costs, link by link, beside the basic algorithm (`ack_all` with a message to each host)."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.protocols.coordinator_tree.runs import FIGURE_2_1, NotingNetwork, Run, scenario
+from tests.protocols.coordinator_tree.runs import FIGURE_2_1, Run, scenario
+from tocsin.calculations.kogan import DELAY_US, PARTED_US, TREE_KINDS, Repair, bridge_fails, repaired_us, two_sides
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree.messages import Data
-from tocsin.sim.scenario import Scenario, scenario_from_document, scenario_to_document
 
-PARTED_US = 1_000_000
-EVERY_US = 1_000
-REPAIRED_AFTER_US = 3_000_000
-
-
-def two_sides(hosts: int) -> dict[str, Any]:
-    """The source h1 and a neighbour n on one side of a bridge, `hosts` hosts on the other."""
-    names = ["h1", "n", *[f"k{number}" for number in range(hosts)]]
-    sides = {name: "s2" if name.startswith("k") else "s1" for name in names}
-    return {
-        "nodes": [{"name": name} for name in names] + [{"name": s, "kind": "switch"} for s in ("s1", "s2")],
-        "links": [{"name": "bridge", "ends": ["s1", "s2"], "cost": 5.0}]
-        + [{"ends": [name, side]} for name, side in sides.items()],
-    }
-
-
-def bridge_fails(folder: Path, hosts: int, messages: int, **keys: Any) -> Scenario:
-    """One message while the bridge works, `messages` while it is down, then it is repaired."""
-    return scenario(
-        folder,
-        two_sides(hosts),
-        duration_us=600_000_000,
-        workload={
-            "messages": messages + 1,
-            "every_us": EVERY_US,
-            "senders": ["h1"],
-            "start_us": PARTED_US - EVERY_US // 2,
-            "size": 100,
-        },
-        network={"model": "switched", "delay_us": 500},
-        faults=[
-            {"at_us": PARTED_US, "fail": ["bridge"]},
-            {"at_us": repaired_us(messages), "repair": ["bridge"]},
-        ],
-        **keys,
-    )
-
-
-def repaired_us(messages: int) -> int:
-    return PARTED_US + messages * EVERY_US + REPAIRED_AFTER_US
-
-
-def copies_of_basic_algorithm(folder: Path, hosts: int, messages: int) -> int:
-    """Data copies over the bridge after its repair, with `ack_all`."""
-    ours = bridge_fails(folder, hosts, messages)
-    document = scenario_to_document(ours.config)
-    basic = scenario_from_document({**document, "protocol": "ack_all", "options": {"multicast": False}}, "", folder)
-    simulation = basic.build(0, None)
-    inner = simulation.world.network
-    assert inner is not None and basic.topology is not None
-    network = NotingNetwork(inner, basic.topology.link("bridge"))
-    simulation.world.network = network
-    simulation.start()
-    while simulation.run(PARTED_US, 100_000):
-        pass
-    before = network.copies.get("data", 0)
-    while simulation.run(basic.config.duration_us, 100_000):
-        pass
-    assert sum(simulation.world.owed) == 0
-    return network.copies["data"] - before
+NETWORK = {"model": "switched", "delay_us": DELAY_US}
 
 
 def check_repair(folder: Path, hosts: int, messages: int) -> None:
-    run = Run(bridge_fails(folder, hosts, messages), link="bridge")
+    run = Run(scenario(folder, two_sides(hosts), network=NETWORK, **bridge_fails(messages)), link="bridge")
     run.until(repaired_us(messages) - 1)
     far = [f"k{number}" for number in range(hosts)]
-    before = dict(run.network.copies)
+    before = dict(run.network.crossed)
     # During the partition: the source sends each message once and never again, and one host of the far side probes.
     assert len(run.sent("data", by="h1")) == messages + 1
     assert len(run.sent("data")) == messages + 1
@@ -85,11 +25,13 @@ def check_repair(folder: Path, hosts: int, messages: int) -> None:
     # After the repair: every missed message crosses the bridge once.
     run.until_quiet()
     assert run.lacking() == 0
-    after = {kind: count - before.get(kind, 0) for kind, count in run.network.copies.items()}
+    after = {kind: count - before.get(kind, 0) for kind, count in run.network.crossed.items()}
     assert after["data"] == messages
-    control = sum(after.get(kind, 0) for kind in ("probe", "answer", "desc", "coordinator", "request", "tidings"))
+    control = sum(after.get(kind, 0) for kind in TREE_KINDS)
     assert control <= 8 * hosts + 20  # a few rounds of announcement and report; no term for the messages
-    assert copies_of_basic_algorithm(folder, hosts, messages) >= hosts * messages
+    basic = Repair(protocol="ack_all", hosts=hosts, messages=messages).measure(0)
+    assert basic["lacking"] == 0
+    assert basic["data"] >= hosts * messages
 
 
 @pytest.mark.parametrize(("hosts", "messages"), [(1, 30), (5, 20), (20, 30)])
@@ -114,7 +56,7 @@ def test_control_traffic_does_not_depend_on_the_number_of_messages(tmp_path: Pat
                 two_sides(5),
                 duration_us=20_000_000,
                 workload={"messages": messages, "every_us": 10_000_000 // messages, "senders": ["h1"]},
-                network={"model": "switched", "delay_us": 500},
+                network=NETWORK,
                 faults=[{"at_us": 3_000_000, "fail": ["bridge"]}, {"at_us": 6_000_000, "repair": ["bridge"]}],
             )
         ).until(20_000_000)
@@ -149,7 +91,7 @@ def test_a_transient_loss_is_repaired_by_a_near_host(tmp_path: Path) -> None:
     assert [(run.names[noted.source], noted.targets) for noted in again] == [("h3", [h5])]
     asked = run.sent("probe") + run.sent("answer") + run.sent("desc") + run.sent("coordinator")
     assert {run.names[noted.source] for noted in asked} == {"h3", "h5"}
-    assert run.network.copies["data"] == 10  # nothing more crossed the expensive link
+    assert run.network.crossed["data"] == 10  # nothing more crossed the expensive link
 
 
 def test_epidemic_one_host_of_the_partition_is_enough(tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from tocsin.calculations.multicast import lan, mesh, one_multicast
+from tocsin.calculations.spauster import Fixed
 from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.planning.propagation import Forest, number_sites, propagation_forest
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.record_messages import Passed
 from tocsin.protocols.registry import REGISTRY
-from tocsin.sim.run import check_rows, run_to_end, simulate
+from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
@@ -122,48 +124,30 @@ def test_every_site_takes_messages_in_the_order_of_their_keys(failures: str) -> 
 # Tables 1 and 2
 
 
-def one_multicast(
-    protocol: str, sites: int, groups: list[list[int]], group: int, source: int, model: str, options: dict[str, Any]
-) -> tuple[int, int]:
-    """N and D of one multicast while nothing else happens."""
-    names = [f"s{number}" for number in range(sites)]
-    network: dict[str, Any] = {"model": "mesh", "delay_us": L + P, "process_us": P}
-    if model == "lan":
-        network = {"model": "lan", "delay_us": 0, "medium_us": T}
-    made = scenario(
-        {
-            "protocol": protocol,
-            "sites": names,
-            "groups": {f"g{number}": [names[site] for site in members] for number, members in enumerate(groups)},
-            "options": {"resend_us": 500_000, **options},
-            "duration_us": 300_000,
-            "workload": {"messages": 1, "every_us": 1, "senders": [names[source]], "groups": [f"g{group}"]},
-            "network": network,
-        }
-    )
-    answer, _ = simulate(made, 1)
-    counted = {**answer["sends"]}
-    for kind, count in answer["multicasts"].items():
-        counted[kind] = counted.get(kind, 0) + count
-    kinds = ["data", "ack", "final"] if protocol == "two_phase" else ["data"]
-    return sum(counted.get(kind, 0) for kind in kinds), answer["delay_us"]["max"]
+MESH, LAN = mesh(L, P), lan(T)
 
 
 @pytest.mark.parametrize("size", [3, 6, 12])
-def test_table_1_two_phase_and_centralized(size: int) -> None:
-    everybody = [list(range(size))]
-    found = one_multicast("two_phase", size + 1, everybody, 0, size, "mesh", {})
-    assert found == (3 * size, 3 * L + (2 * size + 1) * P)
-    # The sequencer's source is a member here: it sends the order to every site, for whoever may have to follow it.
-    found = one_multicast("sequencer", size, everybody, 0, size - 1, "mesh", {})
-    assert found == (size, 2 * L + size * P)
+@pytest.mark.parametrize("model", ["mesh", "lan"])
+@pytest.mark.parametrize("protocol", ["two_phase", "sequencer"])
+def test_tables_1_and_2_two_phase_and_centralized(protocol: Any, model: Any, size: int) -> None:
+    found = Fixed(protocol=protocol, model=model, size=size, latency_us=L, processing_us=P).measure(0)
+    assert found["delivered"] == size
+    assert found["messages"] == found["messages.formula"]
+    assert found["delay_us"] == found["delay_us.formula"]
 
 
-@pytest.mark.parametrize("size", [3, 6, 12])
-def test_table_2_two_phase_and_centralized(size: int) -> None:
-    everybody = [list(range(size))]
-    assert one_multicast("two_phase", size + 1, everybody, 0, size, "lan", {}) == (size + 2, (size + 2) * T)
-    assert one_multicast("sequencer", size, everybody, 0, size - 1, "lan", {}) == (2, 2 * T)
+def test_table_1_in_numbers() -> None:
+    """n = 6: the formulas that the calculation compares with, written out."""
+    everybody = [list(range(6))]
+    found = one_multicast("two_phase", 7, everybody, 0, 6, MESH)
+    assert (found.messages, found.delays_us[-1]) == (18, 3 * L + 13 * P)
+    found = one_multicast("sequencer", 6, everybody, 0, 5, MESH)
+    assert (found.messages, found.delays_us[-1]) == (6, 2 * L + 6 * P)
+    found = one_multicast("two_phase", 7, everybody, 0, 6, LAN)
+    assert (found.messages, found.delays_us[-1]) == (8, 8 * T)
+    found = one_multicast("sequencer", 6, everybody, 0, 5, LAN)
+    assert (found.messages, found.delays_us[-1]) == (2, 2 * T)
 
 
 def random_forest(seed: int) -> tuple[list[list[int]], Forest]:
@@ -179,9 +163,9 @@ def test_table_1_propagation(seed: int) -> None:
     level = forest.levels()
     for group, members in enumerate(groups):
         n, epsilon, depth = len(members), len(forest.extra_sites(group)), forest.depth(group, level)
-        messages, delay = one_multicast("propagation_graph", 21, groups, group, 20, "mesh", {"ack_us": 100_000})
-        assert messages == n + epsilon
-        assert (depth + 1) * (L + P) <= delay <= (depth + 1) * L + (n + epsilon) * P
+        found = one_multicast("propagation_graph", 21, groups, group, 20, MESH)
+        assert found.messages == n + epsilon
+        assert (depth + 1) * (L + P) <= found.delays_us[-1] <= (depth + 1) * L + (n + epsilon) * P
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -196,7 +180,8 @@ def test_table_2_propagation(seed: int) -> None:
     for group in range(len(groups)):
         depth = forest.depth(group, level)
         inner = {forest.parent[site] for site in forest.relays(group) if site != forest.primary[group]}
-        messages, delay = one_multicast("propagation_graph", 21, groups, group, 20, "lan", {"ack_us": 100_000})
+        found = one_multicast("propagation_graph", 21, groups, group, 20, LAN)
+        messages, delay = found.messages, found.delays_us[-1]
         assert messages == 1 + len(inner)
         assert (depth + 1) * T <= delay <= messages * T
         if len(inner) == depth:

@@ -213,7 +213,7 @@ class Delta(Calculation, frozen=True):
         quiet = sum(run.network.sent.values()) - before
         run.until(repaired)
         done = run.until_delivered(10**9, DELAY_US)
-        return {"recovery_us": done - repaired, "messages_per_second": quiet / 10, "lacking": run.lacking()}
+        return {"recovery_us": done - repaired, "messages_in_10_s": quiet, "lacking": run.lacking()}
 
 
 class Transient(Calculation, frozen=True):
@@ -253,6 +253,7 @@ class Transient(Calculation, frozen=True):
         return {
             "cost": float(distances.matrix[again[0], loser]),
             "cost.source": float(distances.matrix[0, loser]),
+            "cost.part": float(distances.matrix[again[0], loser] / distances.matrix[0, loser]),
             "by_source": float(again[0] == 0),
             "again": len(again),
             "lacking": run.lacking(),
@@ -316,7 +317,7 @@ class Assignment(Calculation, frozen=True):
             "probing": sum(formed.get(kind, 0) for kind in ("probe", "answer")),
             "telling": sum(formed.get(kind, 0) for kind in ("coordinator", "desc", "request", "tidings")),
             "formed": sum(formed.get(kind, 0) for kind in TREE_KINDS),
-            "per_second": sum(later.get(kind, 0) - formed.get(kind, 0) for kind in TREE_KINDS) / 10,  # afterwards
+            "next_10_s": sum(later.get(kind, 0) - formed.get(kind, 0) for kind in TREE_KINDS),
         }
 
 

@@ -1,35 +1,20 @@
 """Runs of `coordinator_tree` that one can stop, look into and continue, with every message noted."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from tocsin.calculations.counting import CountingNetwork
+from tocsin.calculations.kogan_trees import FIGURE_2_1
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.stream import Seat, Stream
 from tocsin.sim.networks.base import Network
 from tocsin.sim.scenario import Scenario, scenario_from_document
 
-EVENTS = 100_000
+__all__ = ["FIGURE_2_1", "Noted", "NotingNetwork", "Run", "scenario"]
 
-FIGURE_2_1 = {  # the reconstruction of the paper's lost figure; l6 is the expensive link of section 5
-    "nodes": [{"name": f"h{number}"} for number in range(1, 6)]
-    + [{"name": f"s{number}", "kind": "switch"} for number in range(1, 7)],
-    "links": [
-        {"name": "l1", "ends": ["h1", "s1"]},
-        {"name": "l2", "ends": ["s1", "s3"]},
-        {"name": "l3", "ends": ["s1", "s2"]},
-        {"name": "l4", "ends": ["s2", "s3"]},
-        {"name": "l5", "ends": ["h2", "s2"]},
-        {"name": "l6", "ends": ["s3", "s4"], "cost": 5.0},
-        {"name": "l7", "ends": ["h3", "s4"]},
-        {"name": "l8", "ends": ["s4", "s5"]},
-        {"name": "l9", "ends": ["h4", "s5"]},
-        {"name": "l10", "ends": ["s4", "s6"]},
-        {"name": "l11", "ends": ["h5", "s6"]},
-    ],
-}
+EVENTS = 100_000
 
 
 class Noted:
@@ -43,42 +28,21 @@ class Noted:
         self.kind = message.kind
 
 
-class NotingNetwork(Network):
+class NotingNetwork(CountingNetwork):
     """Notes every message, and the copies of each kind that one link carries; may lose what a test wants lost."""
 
-    has_multicast: ClassVar[bool] = True
-
     def __init__(self, inner: Network, link: int) -> None:
-        super().__init__(inner.kernel, inner.world, inner.sites, inner.conditions)
-        self.inner = inner
-        self.link = link  # whose copies are counted; -1 for none
-        self.copies: dict[str, int] = {}  # over that link, by kind
+        super().__init__(inner, [link] if link >= 0 else [])
         self.noted: list[Noted] = []
-        self.loses: Callable[[int, int, Message], bool] | None = None  # (source, target, message)
-
-    def send(self, now: int, source: int, target: int, message: Message, size: int) -> None:
-        self.multicast(now, source, [target], message, size)
 
     def multicast(self, now: int, source: int, targets: list[int], message: Message, size: int) -> None:
         self.noted.append(Noted(now, source, targets, message))
-        loses = self.loses
-        if loses is not None:
-            targets = [target for target in targets if not loses(source, target, message)]
-        before = self._carried()
-        self.inner.multicast(now, source, targets, message, size)
-        carried = self._carried() - before
-        if carried:
-            self.copies[message.kind] = self.copies.get(message.kind, 0) + carried
+        super().multicast(now, source, targets, message, size)
 
-    def _carried(self) -> int:
-        traffic: list[int] = getattr(self.inner, "_traffic", [])
-        return traffic[self.link] if self.link >= 0 else 0
-
-    def fail_link(self, link: int) -> None:
-        self.inner.fail_link(link)
-
-    def repair_link(self, link: int) -> None:
-        self.inner.repair_link(link)
+    @property
+    def crossed(self) -> dict[str, int]:
+        """Copies over the link, by kind."""
+        return self.copies[0]
 
 
 class Run:

@@ -78,8 +78,9 @@ def _near_host(table: Table) -> Claim:
     for hosts in table.values("hosts"):
         ours = table.point("cost", {"protocol": OURS, "hosts": hosts})
         source = table.point("cost.source", {"protocol": OURS, "hosts": hosts})
+        part = table.point("cost.part", {"protocol": OURS, "hosts": hosts})
         by_source = table.point("by_source", {"protocol": OURS, "hosts": hosts}).mean
-        holds = holds and ours.high < source.low
+        holds = holds and part.high < 1.0
         told.append(
             f"{hosts} hosts: {ours.told(3)} against {source.told(3)}, by the source {by_source:.2f} of the times"
         )

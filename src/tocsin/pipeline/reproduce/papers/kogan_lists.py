@@ -120,7 +120,7 @@ def _transmissions(table: Table) -> Claim:
     formed = {name: table.point("formed", {"assignment": name}) for name in ("A", "B")}
     telling = {name: table.point("telling", {"assignment": name}) for name in ("A", "B")}
     probing = {name: table.point("probing", {"assignment": name}) for name in ("A", "B")}
-    later = {name: table.point("per_second", {"assignment": name}) for name in ("A", "B")}
+    later = {name: table.point("next_10_s", {"assignment": name}) for name in ("A", "B")}
     holds = formed["B"].low > formed["A"].high
     because = ""
     if not holds and telling["A"].low > telling["B"].high:
@@ -134,8 +134,9 @@ def _transmissions(table: Table) -> Claim:
     return Claim(
         where="section 5",
         says="the construction of B's tree requires more transmissions over l6 than A's",
-        measured=f"running, copies over l6 in the first second: A {formed['A'].told(3)}, B {formed['B'].told(3)}; a "
-        f"second afterwards: A {later['A'].told(3)}, B {later['B'].told(3)} ({formed['A'].replications} replications)",
+        measured=f"running, copies over l6 in the first second: A {formed['A'].told(3)}, B {formed['B'].told(3)}; in "
+        f"the next ten seconds: A {later['A'].told(3)}, B {later['B'].told(3)} ({formed['A'].replications} "
+        "replications)",
         verdict=verdict(holds, because),
         because=because,
     )

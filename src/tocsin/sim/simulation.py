@@ -73,6 +73,7 @@ class Simulation:
         self._rng = rng
         self._topology = topology
         self._founders: list[SiteId] = []  # one list for all machines: there may be a hundred thousand
+        self._groups = list(world.groups)  # as they were founded; a changed group is another list, never this one
 
     # Building
 
@@ -101,7 +102,7 @@ class Simulation:
             site,
             len(self.world.names),
             self._founders,
-            list(self.world.groups),  # a changed group is another list: its members are never changed in place
+            self._groups,  # of changes a site that comes back hears from its disk, and from others
             self._options,
             self._rng.fork(f"site/{site}/{host.life}"),
             host.disk,

@@ -104,3 +104,32 @@ def test_a_site_leaves_a_group_and_joins_it_again(failures: str) -> None:
     assert [name for name, verdict in numbers["verdicts"].items() if verdict == "fail"] == ["causal", "safe"]
     assert len(simulation.world.tally.delivered_at) == numbers["broadcasts"] == 1_000
     assert simulation.world.all_quiet() and numbers["simulated_us"] < 6_000_000
+
+
+@pytest.mark.parametrize("failures", ["atomic", "non_atomic"])
+def test_a_site_that_lost_everything_in_its_first_moment_begins_as_all_began(failures: str) -> None:
+    """b crashes before anything of it is on its disk, and the groups have changed when it is back."""
+    document = {
+        "protocol": "propagation_graph",
+        "sites": list("abcd"),
+        "groups": {"x": ["a", "b", "c"], "y": ["b", "c", "d"]},
+        "options": {"failures": failures},
+        "duration_us": 12_000_000,
+        "workload": {"messages": 100, "every_us": 20_000},
+        "network": {"delay_us": [100, 5_000]},
+        "disk": {"sync_us": 2_000},
+        "faults": [
+            {"at_us": 500, "crash": ["b"]},
+            {"at_us": 10_000, "change": {"x": ["a", "c", "d"]}},
+            {"at_us": 20_000, "change": {"z": ["a", "b"]}},
+            {"at_us": 400_000, "recover": ["b"]},
+        ],
+    }
+    config = decode_config(document, ScenarioConfig, "changes")
+    scenario = Scenario(config, "changes", Path(), PROTOCOL)
+    for seed in range(6):  # in some of them the first step is on the disk, by chance
+        trace = TraceBuffer("changes", scenario.names)
+        simulation = scenario.build(seed, trace)
+        run_to_end(simulation, config.duration_us)
+        assert first_violation(check_rows(scenario, trace.rows(), PROTOCOL.guarantees)) is None
+        assert simulation.world.all_quiet()

@@ -72,3 +72,10 @@ def test_a_site_fails_for_good_in_the_non_atomic_way() -> None:
     """At the end the survivors have everything that one of them has. (What the failed one had is not promised.)"""
     found = explored(overlapping(SURVIVORS, CHAIN, 1, 1_500_000, HURRIED), Limits(crashes=1, recoveries=0))
     assert found.ends > 10
+
+
+@pytest.mark.long
+def test_a_site_fails_and_comes_back_in_the_non_atomic_way() -> None:
+    """At any point, both: before it is missed, while a graph without it is decided, and after. Some roll back."""
+    found = explored(overlapping(PROTOCOL, CHAIN, 1, 1_500_000, HURRIED), Limits(crashes=1))
+    assert found.states > 2_000_000

@@ -56,7 +56,7 @@ NUM_KINDS: dict[str, tuple[str, ...]] = {
     "totem": ("data", "token"),
     "counter_based": ("data", "token", "request", "ack"),
 }
-CYCLES = 3.4  # of a steady load: the second and the third commit lie inside
+CYCLES = 3.2  # of a steady load: two commits of whole cycles lie inside
 
 Sites = Annotated[int, Meta(ge=2, le=200)]
 Rate = Annotated[float, Meta(gt=0.0, le=1e6)]
@@ -96,9 +96,10 @@ class Control(Calculation, frozen=True):
         many = copies(self.model, self.sites)
         tokens = counts.during_load("token", "ack")
         requests = counts.in_all("request") / many
-        turns = max(1, counts.busy.get("token", 0)) / many
-        cycle_us = counts.busy_us / turns * self.sites
+        turns = counts.busy.get("token", 0) / many
+        cycle_us = counts.busy_us / max(1.0, turns) * self.sites
         found = {
+            "turns": turns,
             "tokens": tokens,
             "requests": requests,
             "control": tokens + requests,
@@ -202,7 +203,7 @@ class Comparison(Calculation, frozen=True):
     def _counter_messages(self) -> int:
         cycle_us = self.sites * (self.hold_us + self.delay_us)
         steady = int(CYCLES * cycle_us * self.sites * self.rate / SECOND_US)
-        return min(self.messages_max, max(2_000, steady))
+        return min(self.messages_max, max(6_000, steady))
 
     def _latency(self, seed: int, options: dict[str, Any]) -> dict[str, float]:
         """Of messages that come one at a time, over some cycles of the token."""
@@ -248,7 +249,8 @@ class SharedLoad(Calculation, frozen=True):
         found = {
             "num": counts.in_all(*NUM_KINDS[self.approach]),
             "all": counts.in_all(),
-            "data": counts.in_all("data"),
+            "requests": counts.in_all("request"),
+            "others": counts.in_all() - counts.in_all("data", "token", "request", "ack", "final"),
             "latency_s": counts.latency_us() / SECOND_US,
             "rollbacks": counts.rollbacks / counts.broadcasts / self.sites,
             "lost": counts.drops / counts.broadcasts,

@@ -30,7 +30,7 @@ from tocsin.pipeline.wanted import failed_cells, missing_cells, wanted_cells
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAMES = ("schneider", "kogan", "spauster", "garbinato")
+NAMES = ("schneider", "kogan", "chang_hwang", "spauster", "garbinato")
 GRIDS = Path(__file__).parent / "grids"
 
 Watch = Callable[[str, int, int, Progress], None]  # experiment, its number, of how many, how far it is

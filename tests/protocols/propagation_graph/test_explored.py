@@ -9,6 +9,7 @@ from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.sim.exploration import Limits
 
 CHANGE = [{"at_us": 0, "change": {"x": ["a", "b", "c"]}}]  # c joins x at any moment
+CHANGES = [*CHANGE, {"at_us": 1, "change": {"y": ["a", "b"]}}]  # then a joins y, and c leaves it
 HURRIED = {  # so that a failure is noticed, and a graph decided on, within a few periods
     "failures": "non_atomic",
     "null_us": 300_000,
@@ -49,6 +50,11 @@ def test_a_group_changes_at_any_point() -> None:
     explored(overlapping(PROTOCOL, THREE, 1, 600_000, faults=CHANGE), Limits(losses=1))
 
 
+@pytest.mark.parametrize("messages", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_two_changes_at_once(messages: int) -> None:
+    explored(overlapping(PROTOCOL, THREE, messages, 600_000, faults=CHANGES), Limits())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("messages", "limits", "states"),
@@ -75,7 +81,12 @@ def test_a_site_fails_for_good_in_the_non_atomic_way() -> None:
 
 
 @pytest.mark.long
-def test_a_site_fails_and_comes_back_in_the_non_atomic_way() -> None:
+@pytest.mark.parametrize(
+    ("messages", "limits", "states"),
+    [(1, Limits(crashes=1), 2_000_000), (2, Limits(crashes=1, late_recoveries=True), 1_800_000)],
+    ids=["a message", "two messages, back when nothing is in flight"],
+)
+def test_a_site_fails_and_comes_back_in_the_non_atomic_way(messages: int, limits: Limits, states: int) -> None:
     """At any point, both: before it is missed, while a graph without it is decided, and after. Some roll back."""
-    found = explored(overlapping(PROTOCOL, CHAIN, 1, 1_500_000, HURRIED), Limits(crashes=1))
-    assert found.states > 2_000_000
+    found = explored(overlapping(PROTOCOL, CHAIN, messages, 1_500_000, HURRIED), limits)
+    assert found.states > states

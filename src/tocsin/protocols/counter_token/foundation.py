@@ -259,7 +259,7 @@ class Foundation(Machine):
 
     def _maybe_checkpoint(self) -> bool:
         """Replace the records by what still matters, once they are many."""
-        live = len(self._own) + len(self._ready) + 2 * len(self._ring.slots)
+        live = len(self._own) + len(self._ready) + 2 * len(self._ring.slots) + self._held_bytes // MESSAGE_OVERHEAD
         if self._records < RECORDS_MAX + 2 * live and self._record_bytes < RECORD_BYTES_MAX + 2 * self._held_bytes:
             return False
         records = self._checkpoint_records()

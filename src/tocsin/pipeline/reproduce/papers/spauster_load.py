@@ -64,7 +64,7 @@ def _falls(table: Table) -> Claim:
 def _grows(table: Table) -> Claim:
     found = curves(table, "load.propagation", "size")
     falling = sum(never_grows(series[::-1]) for series in found.values())
-    told = [f"{groups} groups: {series[-1][1].told(3)} to {series[0][1].told(3)}" for groups, series in found.items()]
+    told = [f"{groups} groups: {series[-1][1].told()} to {series[0][1].told(3)}" for groups, series in found.items()]
     return Claim(
         where="Graph 5",
         says="the same as groups become smaller in 200 sites",

@@ -53,7 +53,7 @@ def _same_when_nothing_fails(table: Table) -> Claim:
         where="section 5.2.1",
         says="without failures no additional messages have to be sent, and performance is roughly the same",
         measured=f"atomic and non-atomic: mean delay {delays[atomic].told(3)} and {delays[other].told(3)} ms, data "
-        f"messages {data[atomic].told(3)} and {data[other].told(3)}; acknowledgements and signs of life, "
+        f"messages {data[atomic].told()} and {data[other].told()}; acknowledgements and signs of life, "
         f"which the paper does not count, {control[atomic].told(3)} and {control[other].told(3)} a broadcast",
         verdict=verdict(alike),
     )

@@ -114,7 +114,7 @@ def _links_matter_more(crashes: Table, losses: Table) -> Claim:
         "from the same "
         "heartbeats: links are as numerous in both. A process' own estimate, from its clock, is right sooner"
     )
-    holds = loss_factor > 1.5 * crash_factor
+    holds = loss_factor > 1.1 * crash_factor
     return Claim(
         where="section 5",
         says="the effects of connectivity are more noticeable for links (L) than for processes (P), links being more "

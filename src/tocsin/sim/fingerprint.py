@@ -6,6 +6,7 @@ are outboxes, options and loggers: what a machine was given at birth never chang
 """
 
 import hashlib
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ def canonical(value: Any) -> Any:
     """The value as nested tuples of plain things, in a defined order."""
     if value is None or isinstance(value, (int, str, bytes, float)):
         return value
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, deque)):
         return ("seq", tuple([canonical(item) for item in value]))
     if isinstance(value, dict):
         return ("map", tuple([(canonical(key), canonical(item)) for key, item in value.items()]))

@@ -9,11 +9,16 @@ from tests.mutation import mutated
 from tocsin.core.config import decode_config
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
+from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.recovery_messages import Decided, Entry, Gone, Supply
 from tocsin.protocols.protocol import Protocol
+from tocsin.sim import stage
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
+from tocsin.sim.stage import Input, StageSite
 from tocsin.sim.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import Row
@@ -161,3 +166,28 @@ def goes_wrong(protocol: Protocol, seed: int) -> bool:
 
 def test_without_a_bug_nothing_goes_wrong() -> None:
     assert not any(goes_wrong(PROTOCOL, seed) for seed in range(4))
+
+
+def test_what_comes_after_it_was_given_up_is_too_late() -> None:
+    """Everybody says that the first two are gone. A late copy of them changes nothing: the application was told."""
+    decided = Decision(1, ((0, 1, 2, 3, 4),), (), (2,), (3,))
+    site = StageSite(
+        2, PROTOCOL, PropagationGraphOptions(failures="non_atomic"), 5, list(range(5)), [[0, 1, 2, 3, 4]], None, 0
+    )
+    site.apply(Input(stage.START, 0))
+    entries = [Entry(0, seqno, seqno, (5, 0, seqno), b"") for seqno in range(3)]
+    told: list[tuple[str, int, int]] = []
+    for source, message in [
+        (0, Decided(decided)),
+        *((holder, Gone(0, 0, 2)) for holder in (0, 1, 3, 4)),
+        (0, Supply(0, 0, 0, tuple(entries[:2]))),
+        (1, Supply(0, 0, 2, tuple(entries[2:]))),
+    ]:
+        happening = Input(stage.RECEIVE, 1_000)
+        happening.peer = source
+        happening.message = message
+        for request in site.apply(happening):
+            if request.what in ("missed", "deliver"):
+                told.append((request.what, request.seqno, request.count))
+    assert told == [("missed", 0, 2), ("deliver", 2, 0)]
+    assert site.disk.first(0) == 2 and site.disk.end(0) == 3

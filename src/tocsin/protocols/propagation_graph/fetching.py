@@ -128,7 +128,7 @@ class Fetching(Recovering):
             entry = supply.entries[place]
             rank = supply.rank + place
             wanted = rank < final_of(decision.finals, supply.group) and entry.origin < self._sites
-            if wanted and not self._has_entry(supply.group, rank):
+            if wanted and not self._has_entry(supply.group, rank) and not self._is_hole(supply.group, rank):
                 self._fetched[(supply.group, rank)] = Passed(
                     supply.graph,
                     True,

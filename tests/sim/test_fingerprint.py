@@ -1,0 +1,20 @@
+"""Equal states have equal fingerprints, and different ones different ones, whatever holds their parts."""
+
+from collections import deque
+
+from tocsin.sim.fingerprint import fingerprint
+
+
+class Part:
+    def __init__(self, content: object) -> None:
+        self.content = content
+        self.stat_looks = id(self)  # a statistic
+
+
+def test_what_is_inside_counts() -> None:
+    for kind in (list, tuple, deque, set, frozenset):
+        assert fingerprint(Part(kind([1, 2]))) == fingerprint(Part(kind([1, 2])))
+        assert fingerprint(Part(kind([1, 2]))) != fingerprint(Part(kind([1, 3])))
+    assert fingerprint(Part(deque([1, 2]))) != fingerprint(Part(deque([2, 1])))
+    assert fingerprint(Part({1, 2})) == fingerprint(Part({2, 1}))
+    assert fingerprint(Part({1: 2})) != fingerprint(Part({1: 3}))

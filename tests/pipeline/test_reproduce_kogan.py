@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.small_tables import altered, judged, table_of
-from tocsin.calculations.kogan import Assignment, Control, Delta, Epidemic, Repair, Transient
+from tocsin.calculations.kogan import Assignment, Control, Delta, Epidemic, Redelivery, Repair, Transient
 from tocsin.calculations.kogan_trees import Example, Trees, best_cost, random_lists
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.rng import Rng
@@ -53,6 +53,14 @@ def test_who_sends_a_lost_message_again() -> None:
         basic = Transient(protocol="ack_all", hosts=8).measure(seed)
         assert ours["cost"] <= ours["cost.source"] == basic["cost"] == basic["cost.source"]
         assert (ours["again"], ours["lacking"], basic["lacking"]) == (1, 0, 0)
+
+
+def test_missed_messages_come_from_any_host_of_the_other_side() -> None:
+    found = [Redelivery(hosts=12).measure(seed) for seed in range(6)]
+    assert all(numbers["possible"] and numbers["lacking"] == 0 for numbers in found)
+    assert {numbers["by_source"] for numbers in found} == {0.0, 1.0}, "one host sends everything"
+    assert all(numbers["part"] == 1.0 for numbers in found if numbers["by_source"])
+    assert min(numbers["part"] for numbers in found) < 1 < max(numbers["part"] for numbers in found)
 
 
 def test_one_host_is_enough() -> None:
@@ -118,7 +126,7 @@ def test_no_lists_are_cheaper_than_the_best_nor_it_than_a_spanning_tree() -> Non
 @pytest.fixture(name="tables", scope="module")
 def small_tables() -> dict[str, Table]:
     few = {"kogan_repair": lambda where: where["hosts"] < 10 and where["messages"] < 60}
-    counts = {"kogan_delta": 4, "kogan_trees": 8, "kogan_transient": 4}
+    counts = {"kogan_delta": 4, "kogan_trees": 8, "kogan_transient": 4, "kogan_redelivery": 4}
     return {name: table_of(name, counts.get(name, 1), few.get(name, bool)) for name in PAPER.grids}
 
 
@@ -158,6 +166,7 @@ TURNED: dict[str, tuple[str, str, float]] = {  # the claim: which number turns i
     "congestion": ("kogan_control", "data.server", 5.0),
     "relies more heavily": ("kogan_control", "control", 60.0),
     "near-by host": ("kogan_transient", "cost.part", 1.0),
+    "in close proximity": ("kogan_redelivery", "by_source", 1.0),
     "acyclic and jointly complete": ("kogan_trees", "coordinators.sdf.most", 2.0),
     "and only if": ("kogan_trees", "coordinators.cyclic", 1.0),
     "kept low by SDF": ("kogan_trees", "random_over_sdf", 0.9),
@@ -181,6 +190,19 @@ def test_a_planted_number_turns_the_verdict(tables: dict[str, Table], says: str)
     planted = altered(tables[name], lambda where, metric, mean: value if metric == wrong else mean)
     claims = [claim for section in kogan_sections({**tables, name: planted}) for claim in section.claims]
     assert judged(claims, says).verdict == NOT_REPRODUCED
+
+
+def test_redelivery_is_judged_by_distance_and_place_in_the_round(tables: dict[str, Table]) -> None:
+    table = altered(tables["kogan_redelivery"], lambda where, metric, mean: 0.4)
+
+    def claim(**numbers: float) -> str:
+        planted = altered(table, lambda where, metric, mean: numbers.get(metric, mean))
+        claims = [claim for part in kogan_sections({**tables, "kogan_redelivery": planted}) for claim in part.claims]
+        return judged(claims, "in close proximity").verdict
+
+    assert claim(part=0.9) == AGREES
+    assert claim(part=1.1) == DIFFERS
+    assert claim(part=1.1, nearer=0.1) == NOT_REPRODUCED
 
 
 def test_control_that_grows_is_not_independent(tables: dict[str, Table]) -> None:

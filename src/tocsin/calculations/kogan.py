@@ -12,11 +12,11 @@ from msgspec import Meta
 
 from tocsin.calculations.calculation import Calculation
 from tocsin.calculations.counting import CountingNetwork, counted
-from tocsin.calculations.kogan_trees import ASSIGNMENTS, FIGURE_2_1
+from tocsin.calculations.kogan_trees import ASSIGNMENTS, FIGURE_2_1, behind_links
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
-from tocsin.core.topology_config import topology_to_document
+from tocsin.core.topology_config import topology_from_document, topology_to_document
 from tocsin.planning.distances import HostDistances
 from tocsin.sim.scenario import Scenario, scenario_from_document
 from tocsin.sim.simulation import Simulation
@@ -87,8 +87,8 @@ def two_sides(hosts: int) -> dict[str, Any]:
     }
 
 
-def bridge_fails(messages: int) -> dict[str, Any]:
-    """One message while the bridge works, `messages` while it is down, then it is repaired."""
+def bridge_fails(messages: int, link: str = "bridge") -> dict[str, Any]:
+    """One message while a link works, `messages` while it is down, then it is repaired."""
     return {
         "duration_us": 10**9,
         "workload": {
@@ -98,8 +98,8 @@ def bridge_fails(messages: int) -> dict[str, Any]:
             "start_us": PARTED_US - EVERY_US // 2,
         },
         "faults": [
-            {"at_us": PARTED_US, "fail": ["bridge"]},
-            {"at_us": repaired_us(messages), "repair": ["bridge"]},
+            {"at_us": PARTED_US, "fail": [link]},
+            {"at_us": repaired_us(messages), "repair": [link]},
         ],
     }
 
@@ -260,6 +260,51 @@ class Transient(Calculation, frozen=True):
         }
 
 
+class Redelivery(Calculation, frozen=True):
+    """Section 6: a link of a random network fails and comes back; from how far the missed messages are sent?"""
+
+    hosts: Annotated[int, Meta(ge=6, le=1_000)]
+    messages: Messages = 10
+
+    def cost(self) -> float:
+        return self.hosts
+
+    def measure(self, seed: int) -> dict[str, float]:
+        rng = Rng(seed)
+        topology, distances = drawn_network(self.hosts, rng, trunks_more=0)  # a tree: every link parts it
+        network = topology_from_document(topology, "experiment")
+        partitions = behind_links(network, distances)
+        open_sides = [cut for cut, away in partitions.items() if sum(away) < self.hosts - 1]
+        if not open_sides:  # all other hosts are behind every such link: only the source could send
+            return {"possible": 0.0}
+        cut = open_sides[rng.below(len(open_sides))]
+        away = partitions[cut]
+        run = started(
+            "coordinator_tree", topology, [], seed, **bridge_fails(self.messages, topology["links"][cut]["name"])
+        )
+        run.until(repaired_us(self.messages) - 1)
+        sent: list[tuple[int, int]] = []
+
+        def notes(source: int, target: int, message: Message) -> bool:
+            if message.kind == "data" and away[target] and not away[source]:
+                sent.append((source, target))
+            return False
+
+        run.network.loses = notes
+        run.until_delivered(10**9, DELAY_US)
+        behind = [host for host in range(self.hosts) if away[host]]
+        side = [host for host in range(self.hosts) if not away[host]]
+        far = {host: sum(float(distances.matrix[host, target]) for target in behind) for host in side}
+        nearer = [sum(far[other] < far[source] for other in side) / (len(side) - 1) for source, _ in sent]
+        return {
+            "possible": 1.0,
+            "part": sum(far[source] for source, _ in sent) / len(sent) / far[0],
+            "by_source": sum(source == 0 for source, _ in sent) / len(sent),
+            "nearer": sum(nearer) / len(sent),  # of the other hosts of its side, those nearer than who sent
+            "lacking": run.lacking(),
+        }
+
+
 NUMBER = {"coordinator_tree": "number", "ack_all": "seqno"}  # the field that tells a source's messages apart
 
 
@@ -321,10 +366,12 @@ class Assignment(Calculation, frozen=True):
         }
 
 
-def drawn_network(hosts: int, rng: Rng) -> tuple[dict[str, Any], HostDistances]:
+def drawn_network(hosts: int, rng: Rng, trunks_more: int = 2) -> tuple[dict[str, Any], HostDistances]:
     """A random network of switches with links of different costs, and the distances between its hosts."""
     switches = max(2, hosts // 2)
-    topology = random_switched(hosts, switches, switches - 1 + min(2, (switches - 1) * (switches - 2) // 2), rng)
+    topology = random_switched(
+        hosts, switches, switches - 1 + min(trunks_more, (switches - 1) * (switches - 2) // 2), rng
+    )
     vary(topology, rng, cost=(1.0, 9.0))
     document = topology_to_document(topology)
     for number, link in enumerate(document["links"]):

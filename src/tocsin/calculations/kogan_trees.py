@@ -91,7 +91,7 @@ class Trees(Calculation, frozen=True):
         vary(topology, rng, cost=(1.0, 9.0))
         distances = HostDistances(topology)
         if self.partitions == "links":
-            partitions = _behind_links(topology, distances)
+            partitions = list(behind_links(topology, distances).values())
         else:
             partitions = _any_hosts(self.hosts, rng)
         sdf = shortest_distance_first(topology, distances, SOURCE).lists
@@ -144,9 +144,9 @@ def _any_hosts(hosts: int, rng: Rng) -> list[list[bool]]:
     return found
 
 
-def _behind_links(topology: Topology, distances: HostDistances) -> list[list[bool]]:
+def behind_links(topology: Topology, distances: HostDistances) -> dict[int, list[bool]]:
     """For every link that parts at least two hosts from the source: those hosts."""
-    found: list[list[bool]] = []
+    found: dict[int, list[bool]] = {}
     for cut in range(topology.link_count()):
         reached = {distances.hosts[SOURCE]}
         waiting = [distances.hosts[SOURCE]]
@@ -159,7 +159,7 @@ def _behind_links(topology: Topology, distances: HostDistances) -> list[list[boo
                     waiting.append(other)
         partition = [host not in reached for host in distances.hosts]
         if sum(partition) >= 2:
-            found.append(partition)
+            found[cut] = partition
     return found  # at least that of the source's own link
 
 

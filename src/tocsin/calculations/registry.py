@@ -25,6 +25,7 @@ CALCULATIONS = {
     "kogan.control": "Control",
     "kogan.delta": "Delta",
     "kogan.epidemic": "Epidemic",
+    "kogan.redelivery": "Redelivery",
     "kogan.repair": "Repair",
     "kogan.transient": "Transient",
     "kogan_trees.example": "Example",

@@ -4,6 +4,7 @@ import io
 import math
 
 import matplotlib
+import matplotlib.ticker
 from matplotlib.figure import Figure
 
 from tocsin.pipeline.reproduce.paper import Chart, Line, Mark
@@ -20,6 +21,7 @@ matplotlib.rcParams.update(
 )
 
 WIDTH, HEIGHT = 7.2, 3.9  # inches
+PLACES_APART = 1.3  # labels of a logarithmic axis, as a factor
 # dark enough to differ from paper, and in this order from each other in grey
 COLORS = ("#14477d", "#c2570c", "#157a52", "#8b2f6b", "#5c5c5c", "#9a7b00", "#2b8cbe", "#111111")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -40,7 +42,10 @@ def svg(chart: Chart) -> str:
         named.add(line.name)
     if chart.x_log:
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(matplotlib.ticker.FixedLocator(_places(chart)))
         axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    elif all(float(x).is_integer() for line in chart.lines for x, _ in line.points):
+        axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
     if chart.y_log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
@@ -52,11 +57,20 @@ def svg(chart: Chart) -> str:
     axes.set_ylabel(chart.y_label)
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    if len(chart.lines) > 1:
+    if chart.lines:
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Title": chart.title})
     return text.getvalue()
+
+
+def _places(chart: Chart) -> list[float]:
+    """Where a logarithmic axis is labelled: where something was measured, but not so densely that labels touch."""
+    found: list[float] = []
+    for x in sorted({float(x) for line in chart.lines for x, _ in line.points}):
+        if not found or x >= PLACES_APART * found[-1]:
+            found.append(x)
+    return found
 
 
 def _mark(axes: "matplotlib.axes.Axes", mark: Mark) -> None:

@@ -39,7 +39,13 @@ def _expected(where: dict[str, Any]) -> float:
 
 
 def _measured(table: Table) -> list[dict[str, Any]]:
-    return [where for where in table.combinations() if table.has("amortised_s", where)]
+    """Where every run was long enough."""
+    return [
+        where
+        for where in table.combinations()
+        if table.has("amortised_s", where)
+        and table.point("amortised_s", where).replications == table.point("latency_s", where).replications
+    ]
 
 
 def _formula(table: Table) -> Claim:
@@ -57,7 +63,7 @@ def _formula(table: Table) -> Claim:
 
 def _over_hold(table: Table) -> Claim:
     where = {"sites": min(table.values("sites")), "rate": min(table.values("rate"))}
-    points = [point for _, point in table.series("amortised_s", "hold_s", where)]
+    points = [table.point("amortised_s", each) for each in _measured(table) if where.items() <= each.items()]
     return Claim(
         where="sections 4.1 and 6",
         says="D is the same no matter how T is changed",

@@ -55,6 +55,10 @@ def widest(points: Sequence[Point]) -> str:
 
 
 def counted(table: Table) -> str:
-    """How many replications stand behind the means of a table."""
-    low, high = table.replications()
+    """How many replications stand behind a table. (A short run may be without a number that needs a long one.)"""
+    runs: dict[str, int] = {}
+    for row in table.rows:
+        key = str(sorted(row.parameters.items()))
+        runs[key] = max(runs.get(key, 0), row.point.replications)
+    low, high = min(runs.values()), max(runs.values())
     return f"{low} replications" if low == high else f"{low} to {high} replications"

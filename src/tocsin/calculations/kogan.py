@@ -87,8 +87,8 @@ def two_sides(hosts: int) -> dict[str, Any]:
     }
 
 
-def bridge_fails(messages: int, link: str = "bridge") -> dict[str, Any]:
-    """One message while a link works, `messages` while it is down, then it is repaired."""
+def bridge_fails(messages: int, link: str = "bridge", longer_us: int = 0) -> dict[str, Any]:
+    """One message while a link works, `messages` while it is down, then it is repaired, at once or later."""
     return {
         "duration_us": 10**9,
         "workload": {
@@ -99,7 +99,7 @@ def bridge_fails(messages: int, link: str = "bridge") -> dict[str, Any]:
         },
         "faults": [
             {"at_us": PARTED_US, "fail": [link]},
-            {"at_us": repaired_us(messages), "repair": [link]},
+            {"at_us": repaired_us(messages) + longer_us, "repair": [link]},
         ],
     }
 
@@ -279,10 +279,10 @@ class Redelivery(Calculation, frozen=True):
             return {"possible": 0.0}
         cut = open_sides[rng.below(len(open_sides))]
         away = partitions[cut]
-        run = started(
-            "coordinator_tree", topology, [], seed, **bridge_fails(self.messages, topology["links"][cut]["name"])
-        )
-        run.until(repaired_us(self.messages) - 1)
+        longer_us = rng.below(5_000_000)  # the link comes back at any moment of the coordinator's round
+        keys = bridge_fails(self.messages, topology["links"][cut]["name"], longer_us)
+        run = started("coordinator_tree", topology, [], seed, **keys)
+        run.until(repaired_us(self.messages) + longer_us - 1)
         sent: list[tuple[int, int]] = []
 
         def notes(source: int, target: int, message: Message) -> bool:
@@ -295,14 +295,17 @@ class Redelivery(Calculation, frozen=True):
         behind = [host for host in range(self.hosts) if away[host]]
         side = [host for host in range(self.hosts) if not away[host]]
         far = {host: sum(float(distances.matrix[host, target]) for target in behind) for host in side}
-        nearer = [sum(far[other] < far[source] for other in side) / (len(side) - 1) for source, _ in sent]
-        return {
+        near = [host for host in side if far[host] < far[0]]
+        found = {
             "possible": 1.0,
             "part": sum(far[source] for source, _ in sent) / len(sent) / far[0],
             "by_source": sum(source == 0 for source, _ in sent) / len(sent),
-            "nearer": sum(nearer) / len(sent),  # of the other hosts of its side, those nearer than who sent
             "lacking": run.lacking(),
         }
+        if near:  # some host of the source's side is nearer than the source: did such a one send?
+            found["by_nearer"] = sum(source in near for source, _ in sent) / len(sent)
+            found["by_nearer.random"] = len(near) / len(side)  # if any host of that side did, each as likely
+        return found
 
 
 NUMBER = {"coordinator_tree": "number", "ack_all": "seqno"}  # the field that tells a source's messages apart
@@ -331,8 +334,7 @@ class Epidemic(Calculation, frozen=True):
         )
         run.network.loses = lambda source, target, message: source == 0 and target not in reached
         run.until(30_000_000)
-        have = self.hosts - 1 - run.lacking()
-        return {"have": have / (self.hosts - 1), "reached": self.reached / (self.hosts - 1)}
+        return {"have": self.hosts - 1 - run.lacking(), "others": self.hosts - 1}
 
 
 class Assignment(Calculation, frozen=True):

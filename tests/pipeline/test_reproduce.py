@@ -13,7 +13,6 @@ import pytest
 
 from tests.pipeline.clusters import standalone_cluster
 from tocsin.core.errors import InputError
-from tocsin.pipeline import results
 from tocsin.pipeline.grid import load_grid
 from tocsin.pipeline.reproduce.aggregate import aggregated
 from tocsin.pipeline.reproduce.drawing import svg
@@ -36,7 +35,8 @@ from tocsin.pipeline.reproduce.paper import (
 )
 from tocsin.pipeline.reproduce.reproduction import GRIDS, NAMES, Reproduced, Reproduction, load_grids, papers, write_all
 from tocsin.pipeline.reproduce.table import Mean, Point, Table
-from tocsin.pipeline.results import SCHEMA, code_version
+from tocsin.pipeline.results import SCHEMA
+from tocsin.pipeline.sources import PACKAGE, _sources, code_version
 from tocsin.pipeline.statistics import mean_and_half_width
 
 if TYPE_CHECKING:
@@ -202,14 +202,22 @@ def test_calculations_in_a_grid(tmp_path: Path) -> None:
         load({**good, "scenario": {"protocol": "ack_all"}})
 
 
-def test_the_version_of_a_result_is_that_of_what_it_depends_on() -> None:
-    versions = [
-        code_version(name) for name in (None, "schneider.completion", "schneider.duplication", "garbinato.size")
-    ]
-    assert versions[1] == versions[2] and len(set(versions)) == 3
-    folder = Path(results.__file__).parent.parent / "calculations"
-    used = {path.stem for path in results._calculation_files(folder, "garbinato")}
-    assert used == {"calculation", "garbinato", "garbinato_runs"}
+def test_the_version_of_a_result_is_that_of_what_it_depends_on(tmp_path: Path) -> None:
+    grids = {grid.experiment: grid for grid in load_grids(papers(["schneider", "garbinato"]), True)}
+    first, second = grids["schneider_completion"], grids["garbinato_size"]
+    assert code_version(first) == code_version(grids["schneider_duplication"]) != code_version(second)
+
+    def used(grid: Any) -> set[str]:
+        return {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in _sources(grid)}
+
+    needed = {"calculations.garbinato_runs", "protocols.baselines.push_gossip.machine", "sim.kernel", "core.rng"}
+    assert needed <= used(second) and "planning.reliability" in used(second)
+    for other in ("protocols.tree_ack.machine", "sim.explore", "calculations.schneider"):
+        assert other not in used(second), "a change there leaves the results as they are"
+    (tmp_path / "g.json").write_text(json.dumps({"scenario": {"protocol": "lamport", "sites": 3}}))
+    found = used(load_grid(tmp_path / "g.json"))
+    assert {"protocols.baselines.lamport.machine", "check.causal", "sim.networks.lossy"} <= found
+    assert "protocols.counter_token.machine" not in found
 
 
 @pytest.mark.spark

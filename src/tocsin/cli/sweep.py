@@ -10,8 +10,9 @@ from tocsin.cli.progress import Bar
 from tocsin.core.errors import InputError
 from tocsin.pipeline.cell import OK, CellResult
 from tocsin.pipeline.grid import Grid, load_grid
-from tocsin.pipeline.results import Results, code_version, read_status
+from tocsin.pipeline.results import Results, read_status
 from tocsin.pipeline.session import SessionOptions, cores_of, open_session, parse_settings
+from tocsin.pipeline.sources import code_version
 from tocsin.pipeline.statistics import mean_and_half_width
 from tocsin.pipeline.sweep import Progress, Sweep
 from tocsin.pipeline.wanted import Place, failed_cells, missing_cells, wanted_cells
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.grid is None or arguments.out is None:
         raise InputError("expected GRID.toml and --out DIR (or --status DIR)")
     grid = load_grid(arguments.grid)
-    results = Results(arguments.out, grid, code_version(grid.config.calculation))
+    results = Results(arguments.out, grid, code_version(grid))
     options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin sweep")
     with results.locked():
         results.open(arguments.keep_old)

@@ -9,10 +9,8 @@ DIR/.lock                                  held by the one sweep that works here
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,32 +39,6 @@ SCHEMA = pa.schema(
         pa.field("seconds", pa.float64(), nullable=False),  # the only column that differs between two runs
     ]
 )
-
-_VERSIONED = ("core", "planning", "protocols", "sim", "check", "traces")  # what a cell's result depends on
-_CALCULATION = re.compile(r"tocsin\.calculations\.(\w+)")
-
-
-def code_version(calculation: str | None = None) -> str:
-    """A digest of the sources that a result depends on; of calculations only the one that is used."""
-    package = Path(__file__).parent.parent
-    paths = [path for folder in _VERSIONED for path in (package / folder).rglob("*.py")]
-    if calculation is not None:
-        paths += _calculation_files(package / "calculations", calculation.split(".")[0])
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(paths):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _calculation_files(folder: Path, name: str) -> list[Path]:
-    """The file of a calculation, and those of its kind that it imports."""
-    waiting, found = [name], {"registry"}  # the registry only names what is not used
-    while waiting:
-        module = waiting.pop()
-        if module not in found and (folder / f"{module}.py").exists():
-            found.add(module)
-            waiting += _CALCULATION.findall((folder / f"{module}.py").read_text())
-    return [folder / f"{module}.py" for module in found - {"registry"}]
 
 
 class Results:

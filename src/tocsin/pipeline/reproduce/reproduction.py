@@ -7,6 +7,7 @@ DIR/index.html                 the page, which needs nothing else
 DIR/reproduction.md            the same for the documentation
 """
 
+import hashlib
 import importlib
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,8 @@ from tocsin.pipeline.cell import CellResult
 from tocsin.pipeline.grid import Grid, load_grid
 from tocsin.pipeline.reproduce.paper import Paper, Section
 from tocsin.pipeline.reproduce.table import Table
-from tocsin.pipeline.results import Results, code_version
+from tocsin.pipeline.results import Results
+from tocsin.pipeline.sources import code_version
 from tocsin.pipeline.sweep import Progress, Sweep
 from tocsin.pipeline.wanted import failed_cells, missing_cells, wanted_cells
 
@@ -70,7 +72,7 @@ class Reproduction:
         self._papers = chosen
         self._quick = quick
         self._grids = load_grids(chosen, quick)
-        self._code = code_version()
+        self._versions = [code_version(grid) for grid in self._grids]
         self._cells = 0
         self._cell_seconds = 0.0
         self._failures: list[str] = []
@@ -83,7 +85,7 @@ class Reproduction:
             papers=[(paper, paper.sections(tables)) for paper in self._papers],
             tables=tables,
             quick=self._quick,
-            code=self._code,
+            code=hashlib.blake2b("".join(self._versions).encode(), digest_size=8).hexdigest(),
             cells=self._cells,
             seconds=time.monotonic() - began,
             cell_seconds=self._cell_seconds,
@@ -91,7 +93,7 @@ class Reproduction:
         )
 
     def _sweep(self, session: "SparkSession", cores: int, grid: Grid, number: int, watch: Watch) -> Path:
-        results = Results(self._folder / "sweeps" / grid.experiment, grid, code_version(grid.config.calculation))
+        results = Results(self._folder / "sweeps" / grid.experiment, grid, self._versions[number])
 
         def told(progress: Progress) -> None:
             watch(grid.experiment, number, len(self._grids), progress)

@@ -229,6 +229,5 @@ def _chart(table: Table, partitions: str) -> Chart:
         y_label="cost of the tree, link costs",
         lines=lines,
         x_log=True,
-        y_log=True,
         note=f"SDF costs {worst:.4f} times the spanning tree at most: the lower lines lie on each other.",
     )

@@ -316,7 +316,7 @@ def _chart(table: Table, over: str, metric: str, title: str) -> Chart:
     lines = [Line(f"{groups} groups", series) for groups, series in curves(table, metric, over).items()]
     marks = []
     if metric == "depth":  # the paper's words for the two ends; the lowest line has room below it
-        words = ["many intersections: short, bushy trees", "few: sparse, short trees"]
+        words = ["short, bushy trees", "sparse, short trees"]
         if over == "size":
             words.reverse()
         ends = (lines[0].points[0], lines[0].points[-1])

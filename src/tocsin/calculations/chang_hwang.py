@@ -160,7 +160,7 @@ class Comparison(Calculation, frozen=True):
     def _optimistic(self, seed: int) -> dict[str, float]:
         """Every site broadcasts once in an owner time."""
         period_us = self.hold_us + self.delay_us
-        options = {"hold_us": self.hold_us, "resend_us": 50 * self.hold_us}
+        options = {"hold_us": self.hold_us, "resend_us": 10**9}  # nothing is lost: nothing need be sent again
         counts = self._counted(seed, options, {"messages": self.rounds * self.sites, "every_us": period_us})
         # the data is that of whole turns of all sites; the token of the last of them comes after it
         data = counts.in_all("data")
@@ -174,8 +174,10 @@ class Comparison(Calculation, frozen=True):
 
     def _fast_message(self, seed: int) -> dict[str, float]:
         """Full queues, and one message a visit of the token, which nobody holds longer: T = 0."""
-        load = {"messages": self.rounds * self.sites, "every_us": 1, "burst": self.rounds}
-        options = {"burst": 1, "retry_us": max(20_000, 8 * self.delay_us), "loss_us": max(400_000, 200 * self.delay_us)}
+        rounds = 3 * self.rounds  # so that the last ones, in which the token only tells what is safe, count little
+        load = {"messages": rounds * self.sites, "every_us": 1, "burst": rounds}
+        patience_us = 4 * self.sites * self.delay_us  # without data, a token is seen again only after a cycle
+        options = {"burst": 1, "retry_us": max(20_000, patience_us), "loss_us": max(400_000, 10 * patience_us)}
         counts = self._counted(seed, options, load)
         between_us = counts.between_deliveries_us()
         assert between_us is not None

@@ -128,7 +128,7 @@ def loaded(where: dict[str, Any]) -> dict[str, float]:
     return {
         "num": first + 5 * loss,
         "requests": 9 * loss,
-        "others": 0.0,
+        "rollback_requests": 0.0,
         "latency_s": 1.0,
         "rollbacks": (1.0 + loss) if approach == "optimistic" else 0.0,
         "lost": 1.0 + 10 * loss,
@@ -252,7 +252,7 @@ PLANTED: list[tuple[str, str, str, Callable[[dict[str, Any], float], float], str
     ("load", "num", "Num of the centralized and the two-phase protocol is", lambda where, mean: 2.0, NOT_REPRODUCED),
     ("load", "requests", "same number of requests", lambda where, mean: len(where["approach"]), DIFFERS),
     ("load", "rollbacks", "(rollbacks)", lambda where, mean: 1.0, NOT_REPRODUCED),
-    ("load", "others", "rollback request", lambda where, mean: 1.0, AGREES),
+    ("load", "rollback_requests", "rollback request", lambda where, mean: 1.0, AGREES),
     ("load", "between_s", "low throughput", lambda where, mean: 0.01, NOT_REPRODUCED),
     ("repair", "repair.cycles", "a long time, a cycle", lambda where, mean: 0.5, NOT_REPRODUCED),
 ]

@@ -249,8 +249,11 @@ class SharedLoad(Calculation, frozen=True):
             workload={"messages": self.messages, "rate_per_site": self.rate, "size": 1},
             network={"model": "lan", "delay_us": PP_US // 2, "loss": self.loss},
         )
+        num = counts.in_all(*NUM_KINDS[self.approach])
+        if self.approach == "counter_based":  # its token turns every T; those after the load only commit
+            num += counts.during_load("token") - counts.in_all("token")
         found = {
-            "num": counts.in_all(*NUM_KINDS[self.approach]),
+            "num": num,
             "all": counts.in_all(),
             "requests": counts.in_all("request"),
             "rollback_requests": counts.in_all("rollback"),
@@ -268,7 +271,7 @@ class SharedLoad(Calculation, frozen=True):
         options: dict[str, dict[str, Any]] = {
             "centralized": PATIENT,
             "two_phase": {"resend_us": PATIENT["resend_us"]},
-            "optimistic": {**PATIENT, "hold_us": self.hold_us, "resend_us": self.sites * (self.hold_us + PP_US)},
+            "optimistic": {**PATIENT, "hold_us": self.hold_us, "resend_us": 2 * (self.hold_us + PP_US)},
             "fast_message": {**RING, "burst": 1},
             "totem": RING,
             "counter_based": {**PAPER, "token_hold_us": self.hold_us},

@@ -42,12 +42,14 @@ def svg(chart: Chart) -> str:
         named.add(line.name)
     if chart.x_log:
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         axes.xaxis.set_major_locator(matplotlib.ticker.FixedLocator(_places(chart)))
         axes.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     elif all(float(x).is_integer() for line in chart.lines for x, _ in line.points):
         axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
     if chart.y_log:
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_ylim(bottom=0)

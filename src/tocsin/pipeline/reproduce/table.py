@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
     def told(self, digits: int = 4) -> str:
         """`12.3 ± 0.4`."""
-        if self.half_width == 0.0:
+        if self.half_width <= 1e-12 * abs(self.mean):  # equal replicates, but for the last bit of their sum
             return f"{self.mean:.{digits}g}"
         return f"{self.mean:.{digits}g} ± {self.half_width:.2g}"
 

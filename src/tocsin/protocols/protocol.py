@@ -54,6 +54,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Assumptions
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
     variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from
+    has_views: bool = False  # whether members install views of the whole group, and wait for the first one
     plans_reach: bool = False  # whether a broadcast may ask for a probability of reaching everybody
     expects: tuple[str, ...] = ()  # what must happen somewhere in a large swarm: "views", "rollbacks", "missed"
 

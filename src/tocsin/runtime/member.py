@@ -388,7 +388,7 @@ class Member:
             await self._wait_changed(0.01)
 
     def _is_ready(self) -> bool:
-        if self.view is not None or "view_synchrony" in self.group.protocol.guarantees:
+        if self.view is not None or self.group.protocol.has_views:
             return self.view is not None and self.view.primary and self.name in self.view.members
         return len(self.group.sites) == 1 or self._wire.stat_frames_received > 0
 

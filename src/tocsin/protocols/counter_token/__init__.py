@@ -83,5 +83,6 @@ PROTOCOL: Protocol = Protocol(
         "commit": ("entry", "entry", "cycle"),
         "token_to": ("all", "all", "next"),
     },
+    has_views=True,
     expects=("views",),
 )

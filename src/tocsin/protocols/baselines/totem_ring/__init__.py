@@ -46,5 +46,6 @@ PROTOCOL: Protocol = Protocol(
         note="a component goes on by itself; what is promised is promised among the members of a view",
     ),
     liveness_us=20_000_000,
+    has_views=True,
     expects=("views",),
 )

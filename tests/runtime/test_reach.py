@@ -30,6 +30,26 @@ def test_a_broadcast_says_its_reach_and_learns_what_is_promised(tmp_path: Path) 
     run(body)
 
 
+def test_copies_travel_apart(tmp_path: Path) -> None:
+    """Copies in one datagram would all be lost with it, and the promise with them."""
+    options = "[options]\nheartbeat_us = 200000\nsettle_us = 5000000\n"
+    path = write_group(tmp_path, "reliability_tree", "ab", tail=options)
+
+    async def body() -> None:
+        async with tocsin.join(path, "a") as a, tocsin.join(path, "b") as b:
+            await a.broadcast(b"first", reach=0.5)  # waits until all were heard of
+            await until(lambda: b.stat_delivered == 1)
+            before = a._wire.stat_frames_sent
+            receipt = await a.broadcast(b"second", reach=0.999999)
+            planned = a._driver.machine.plan(0, 0.999999).messages  # type: ignore[attr-defined]
+            assert receipt.reach is not None and receipt.reach >= 0.999999
+            await until(lambda: b.stat_delivered == 2)
+            assert planned >= 5, "little is known yet"
+            assert a._wire.stat_frames_sent - before >= planned, "as many frames as copies"
+
+    run(body)
+
+
 def test_other_protocols_refuse_a_reach(tmp_path: Path) -> None:
     path = write_group(tmp_path, "ack_all", "a")
 

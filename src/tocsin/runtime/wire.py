@@ -140,9 +140,16 @@ class Wire:
     # Sending
 
     def send(self, targets: list[int], body: bytes, droppable: bool) -> None:
-        """A message of the protocol for these sites. Small ones for the same sites go in one frame, at `flush`."""
+        """A message of the protocol for these sites. Small ones for the same sites go in one frame, at `flush`.
+
+        A second copy of a message is meant to arrive where the first is lost: it goes in a frame of its own.
+        """
         size = len(body) + BUNDLED_OVERHEAD
-        if self._bundle and (targets != self._bundle_targets or self._bundle_bytes + size > self._bundle_bytes_max):
+        if self._bundle and (
+            targets != self._bundle_targets
+            or self._bundle_bytes + size > self._bundle_bytes_max
+            or body == self._bundle[-1]
+        ):
             self.flush()
         if size > self._bundle_bytes_max:
             self._send_frame(targets, MESSAGE, body, droppable)

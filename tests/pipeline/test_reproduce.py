@@ -1,5 +1,6 @@
 """The reproduction: means with intervals, verdicts that can come out otherwise, a page that needs nothing else."""
 
+import importlib
 import json
 import math
 import subprocess
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipeline.clusters import standalone_cluster
+from tocsin.calculations.calculation import Calculation
+from tocsin.calculations.registry import CALCULATIONS
 from tocsin.core.errors import InputError
 from tocsin.pipeline.grid import load_grid
 from tocsin.pipeline.reproduce.aggregate import aggregated
@@ -176,6 +179,12 @@ def test_every_grid_is_whole(quick: bool) -> None:
     assert len({grid.experiment for grid in grids}) == len(grids)
     for grid in grids:
         assert grid.combinations >= 1
+
+
+def test_every_calculation_is_there_and_measures() -> None:
+    for name, kind in CALCULATIONS.items():
+        found = getattr(importlib.import_module(f"tocsin.calculations.{name.split('.')[0]}"), kind)
+        assert issubclass(found, Calculation) and found.measure is not Calculation.measure, name
 
 
 def test_calculations_in_a_grid(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Results:
 
     def open(self, keep_old: bool) -> None:
         """Read what is finished; results of other code versions are dropped, or left where they are."""
-        with _explained(self.folder):
+        with explained(self.folder):
             self._waves.mkdir(parents=True, exist_ok=True)
             if not keep_old:
                 for other in self._waves.parent.iterdir():
@@ -85,7 +85,7 @@ class Results:
     def add(self, results: list[CellResult]) -> None:
         """Keep a wave: on disk first, as a whole."""
         rows = [self._row(result) for result in results]
-        with _explained(self.folder):
+        with explained(self.folder):
             _write_table(self._waves / f"{self._next_wave:06d}.parquet", rows)
         self._next_wave += 1
         for row, result in zip(rows, results, strict=True):
@@ -94,7 +94,7 @@ class Results:
     def write_table(self, wanted: list[tuple[int, int]]) -> None:
         """All results in one table, in the order of the grid."""
         found = [self.find(*place) for place in sorted(wanted)]
-        with _explained(self.folder):
+        with explained(self.folder):
             _write_table(self.table_path, [self._row(result) for result in found if result is not None])
 
     def _row(self, result: CellResult) -> dict[str, Any]:
@@ -114,13 +114,13 @@ class Results:
         }
 
     def write_status(self, status: dict[str, Any]) -> None:
-        with _explained(self.folder):
+        with explained(self.folder):
             write_whole(self.folder / "status.json", json.dumps(status).encode())
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder: two sweeps in one folder would run every cell twice."""
-        with _explained(self.folder):
+        with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT)
         try:
@@ -178,7 +178,8 @@ def _maps(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _explained(folder: Path) -> Iterator[None]:
+def explained(folder: Path) -> Iterator[None]:
+    """A folder that cannot be written to is said to be so, in one line."""
     try:
         yield
     except OSError as error:

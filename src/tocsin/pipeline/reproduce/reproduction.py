@@ -24,7 +24,7 @@ from tocsin.pipeline.cell import CellResult
 from tocsin.pipeline.grid import Grid, load_grid
 from tocsin.pipeline.reproduce.paper import Paper, Section
 from tocsin.pipeline.reproduce.table import Table
-from tocsin.pipeline.results import Results
+from tocsin.pipeline.results import Results, explained
 from tocsin.pipeline.sources import code_version
 from tocsin.pipeline.sweep import Progress, Sweep
 from tocsin.pipeline.wanted import failed_cells, missing_cells, wanted_cells
@@ -73,6 +73,7 @@ class Reproduction:
         self._quick = quick
         self._grids = load_grids(chosen, quick)
         self._versions = [code_version(grid) for grid in self._grids]
+        _make_parts(folder)
         self._cells = 0
         self._cell_seconds = 0.0
         self._failures: list[str] = []
@@ -127,15 +128,21 @@ def _failure(grid: Grid, cell: CellResult) -> str:
     return f"{grid.experiment}: {grid.label(cell.combination)}, replicate {cell.replicate}: {cell.status}: {cell.error}"
 
 
+def _make_parts(folder: Path) -> None:
+    """The folders of the result: at the start too, so that an impossible one is noticed before anything runs."""
+    with explained(folder):
+        for name in ("sweeps", "tables", "plots"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+
 def write_all(folder: Path, found: Reproduced) -> None:
     """Tables, plots, the page and the documentation; each written beside its place and renamed."""
     from tocsin.pipeline.reproduce.drawing import svg
     from tocsin.pipeline.reproduce.markdown import markdown
     from tocsin.pipeline.reproduce.page import page
 
-    try:
-        for name in ("tables", "plots"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+    _make_parts(folder)
+    with explained(folder):
         for table in found.tables.values():
             write_whole(folder / "tables" / f"{table.name}.csv", table.csv())
             write_whole(folder / "tables" / f"{table.name}.parquet", table.parquet())
@@ -147,5 +154,3 @@ def write_all(folder: Path, found: Reproduced) -> None:
                     write_whole(folder / "plots" / f"{chart.name}.svg", drawn[chart.name].encode())
         write_whole(folder / "index.html", page(found, drawn).encode())
         write_whole(folder / "reproduction.md", markdown(found).encode())
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {(error.strerror or str(error)).lower()}") from None

@@ -110,14 +110,14 @@ class LiveGroup:
     def kill(self, name: str) -> None:
         """kill -9."""
         self.signal(name, signal.SIGKILL)
-        self._wait_gone(name)
+        self.wait_gone(name)
 
     def stop(self, name: str) -> None:
         """SIGTERM: leaves in order."""
         self.signal(name, signal.SIGTERM)
-        assert self._wait_gone(name) == 0, self.errors(name)
+        assert self.wait_gone(name) == 0, self.errors(name)
 
-    def _wait_gone(self, name: str) -> int:
+    def wait_gone(self, name: str) -> int:
         process = self.processes[name]
         code = process.wait(30)
         if process.stdin is not None:

@@ -43,3 +43,36 @@ def test_a_protocol_lives(name: str, tmp_path: Path) -> None:
         promised = tuple(name for name in protocol.guarantees if protocol.has_views or name != "view_synchrony")
         verdicts = group.verdicts(promised)
     assert set(verdicts.values()) == {"pass"}, verdicts
+
+
+def test_lines_with_a_reach(tmp_path: Path) -> None:
+    options = "[options]\nheartbeat_us = 5000\nsettle_us = 5000000\nmessages_per_site_max = 5\n"
+    with LiveGroup(tmp_path, "reliability_tree", tail=options) as group:
+        group.start_all("--reach", "0.5")
+        group.send("a", ["likely", "and again"])
+        group.wait_delivered(2)
+        group.kill("c")
+        group.start("c", "--reach", "0.9999999999999")
+        group.wait_answering("c")
+        group.send("c", ["surely"])
+        assert group.wait_gone("c") == 2, "what cannot be promised ends the member, which says why"
+        assert "needs more than the budget of 10 messages" in group.errors("c")
+        assert len(group.errors("c").splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reach", "says"),
+    [
+        ("counter_token", "0.9", "--reach: counter_token does not plan it; see reliability_tree"),
+        ("reliability_tree", "1.5", "--reach: expected a probability in (0, 1), found 1.5"),
+        ("reliability_tree", "nan", "--reach: expected a probability in (0, 1), found nan"),
+    ],
+)
+def test_a_reach_that_makes_no_sense_is_refused_before_joining(
+    protocol: str, reach: str, says: str, tmp_path: Path
+) -> None:
+    with LiveGroup(tmp_path, protocol) as group:
+        group.start("a", "--reach", reach)
+        assert group.wait_gone("a") == 2
+        assert group.errors("a") == f"tocsin join: {says}\n"
+        assert not group.data.exists(), "nothing was touched"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tocsin.core.errors import InputError
 from tocsin.runtime.errors import NotPrimary
+from tocsin.runtime.group_config import Group
 from tocsin.runtime.lines import event_lines
 from tocsin.runtime.member import Member, join
 from tocsin.runtime.packing import MESSAGE_BYTES_MAX
@@ -94,12 +95,15 @@ async def _run(arguments: argparse.Namespace) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    member = await join(arguments.group, arguments.site, inject=arguments.inject, slow=arguments.slow)
-    to = arguments.to
+    member = join(arguments.group, arguments.site, inject=arguments.inject, slow=arguments.slow)
+    to, reach = arguments.to, arguments.reach
     if to is not None:
         member.group.group_id(to)
+    if reach is not None:
+        _check_reach(member.group, reach)
+    await member
     writing = asyncio.create_task(_write(member))
-    reading = asyncio.create_task(_read(member, to, arguments.reach, arguments.binary, arguments.exit_when_done))
+    reading = asyncio.create_task(_read(member, to, reach, arguments.binary, arguments.exit_when_done))
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([writing, reading, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -114,6 +118,13 @@ async def _run(arguments: argparse.Namespace) -> int:
         reading.result()
     writing.result()
     return 0
+
+
+def _check_reach(group: Group, reach: float) -> None:
+    if not group.protocol.plans_reach:
+        raise InputError(f"--reach: {group.protocol.name} does not plan it; see reliability_tree")
+    if not 0.0 < reach < 1.0:
+        raise InputError(f"--reach: expected a probability in (0, 1), found {reach:g}")
 
 
 async def _write(member: Member) -> None:

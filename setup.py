@@ -18,6 +18,7 @@ FOLDERS = ("core", "planning", "protocols", "sim")
 LIVE = (  # of runtime: what every datagram and every message goes through
     "backlog",
     "clock",
+    "commits",
     "driver",
     "frame_log",
     "happenings",

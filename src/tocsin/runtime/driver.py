@@ -1,19 +1,14 @@
 """Drives one machine: datagrams, timers and broadcasts in; sends, deliveries and records out; durable before visible.
 
 One call of the machine is one step. What a step makes durable is staged in the write-ahead log; what it makes visible
-(sends, events for the application) waits behind it. With `durability = "process"` a step that sends is written at once,
-by one call, and the rest at the end of the turn of the loop. With `"disk"` the steps of a turn are written and synced
-by a thread, and later steps wait for the next sync: group commit. A disk that refuses ends the member: nothing more is
-acknowledged.
-
-The driver knows no protocol. It is the twin of `sim/site.py`.
+(sends, events for the application) waits behind it, in `commits.py`. The driver knows no protocol. It is the twin of
+`sim/site.py`.
 """
 
 import asyncio
 import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from tocsin.core.errors import DecodeError, TocsinError
@@ -23,21 +18,21 @@ from tocsin.core.rng import Rng
 from tocsin.runtime import wal_format
 from tocsin.runtime.archive import Archive
 from tocsin.runtime.clock import Alarm, now_us
-from tocsin.runtime.errors import ProtocolFailed, StorageFailed
+from tocsin.runtime.commits import Commits, Visible
+from tocsin.runtime.errors import ProtocolFailed
 from tocsin.runtime.group_config import Group
-from tocsin.runtime.happenings import Delivered, Happening, Listener, RolledBack, Sending
+from tocsin.runtime.happenings import Delivered, Listener, RolledBack, Sending
 from tocsin.runtime.keeper import Keeper
 from tocsin.runtime.packing import Numbers, Packer, pack
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.timers import Timers
-from tocsin.runtime.wal import Laid, Wal
+from tocsin.runtime.wal import Wal
 from tocsin.runtime.wire import Wire
 
 _log = logging.getLogger("tocsin.runtime")
 
 OUTSTANDING_BYTES_MAX: Final = 4 << 20  # own frames handed to the protocol and not yet delivered here
 PAYLOAD_BYTES_MIN: Final = 512  # smaller ones are written again sooner than found
-STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 DUE_BYTES_MAX: Final = 64 << 10  # with less outstanding, the application has its turn as soon as it was told something
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
@@ -65,7 +60,6 @@ class Driver(Outbox):
         listener: Listener,
     ) -> None:
         self.stat_steps = 0
-        self.stat_commits = 0
         self.stat_decode_drops = 0
         self.wal = wal
         self.wire = wire
@@ -76,27 +70,21 @@ class Driver(Outbox):
         self._group = group
         self._site = site
         self._loop = loop
+        self.commits = Commits(loop, wal, group.journal.durability == "disk", self)
         self.keeper = Keeper(loop, wal, archive, self.fail)
         self._listener = listener
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
-        self._waits_for_disk = group.journal.durability == "disk"
         self._notes_receptions = group.journal.receives
         self._streams = [Stream(index, wal.log) for index in range(len(group.groups))]
         self._next_number = wal.next_number  # of this member's next message, over all groups
-        self._visible: list[Sending | Happening] = []  # waits for what is staged
-        self._sends = 0  # of the entries of _visible
         self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
         self._outstanding_bytes = 0
         self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
-        self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
         self._alarm = Alarm(loop, self._on_alarm)
         self._timers = Timers(self._alarm)
         self._closed = False
         self._held = False
-        self._syncing: asyncio.Task[None] | None = None
-        self._sync_next: asyncio.Task[None] | None = None
         setup = Setup(
             site,
             len(group.sites),
@@ -131,36 +119,16 @@ class Driver(Outbox):
         self._timers.clear()
         self._alarm.close()
         self.wire.close()
-        if self._flying is not None:
-            await asyncio.wait([self._flying])
-        if self.failed is None:
-            await self._stop_storage(left)
-        self._executor.shutdown()
+        await self.commits.finish(left)
         await self.keeper.finish(whole=self.failed is None)
         self.wal.close()
-
-    async def _stop_storage(self, left: bool) -> None:
-        self.wal.stage(wal_format.Stop(left))
-        try:
-            await self._loop.run_in_executor(self._executor, self._write_last)
-        except (StorageFailed, OSError) as error:
-            self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
-            return
-        self._tell(self._take_visible())
-
-    def _write_last(self) -> None:
-        laid = self.wal.layout()
-        self.wal.write(laid)
-        self.wal.sync()
-        self.wal.apply(laid)
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""
         if self.failed is None:
             self.failed = error
-            self._visible = []
             self._timers.clear()
-            self.wal.drop_staged()
+            self.commits.drop()
             self.wire.pause()
             self._listener.on_failed(error)
 
@@ -190,17 +158,7 @@ class Driver(Outbox):
             _log.exception("the machine failed in a step; the member stops")
             self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
             return
-        self._end_step()
-
-    def _end_step(self) -> None:
-        if self._waits_for_disk:
-            return
-        if self._sends and self.wal.staged():
-            self._commit_now()
-        elif self._sends:
-            self._release_now()
-        elif self.wal.staged() > STAGED_OPS_MAX:
-            self._commit_now()
+        self.commits.end_step()
 
     def on_content(self, source: int, body: memoryview) -> None:
         """A frame of a peer that holds a message of the protocol."""
@@ -221,7 +179,7 @@ class Driver(Outbox):
             _log.exception("the machine failed on a message; the member stops")
             self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
             return
-        self._end_step()
+        self.commits.end_step()
 
     def on_turn_end(self) -> None:
         """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
@@ -229,12 +187,7 @@ class Driver(Outbox):
         if self.failed is not None or self._closed:
             return
         self._take_broadcasts()
-        if self._waits_for_disk:
-            self._maybe_fly()
-        elif self.wal.staged():
-            self._commit_now()
-        elif self._visible:
-            self._release_now()
+        self.commits.end_turn()
         self._timers.arm()
         self.keeper.look()
 
@@ -291,99 +244,19 @@ class Driver(Outbox):
             self._outstanding_bytes += len(frame)
         self.wal.insert(at, wal_format.Broadcast(group, seqno, numbers.number, numbers.count))
         self._listener.on_broadcast(group, seqno, numbers)
-        self._end_step()
+        self.commits.end_step()
 
     def leave(self) -> None:
         self._run(self.machine.leave)
         self.on_turn_end()
 
-    # Durable before visible
+    # What has become durable
 
-    def _commit_now(self) -> None:
-        """Write what is staged, and make visible what waits for it."""
-        try:
-            laid = self.wal.layout()
-            self.wal.write(laid)
-        except StorageFailed as error:
-            self.fail(error)
-            return
-        visible = self._take_visible()
-        self._send_out(visible)  # first: others wait for it
-        self._applied(laid)
-        self._tell(visible)
-
-    def _applied(self, laid: Laid) -> None:
-        self.wal.apply(laid)
-        self.stat_commits += 1
+    def on_applied(self) -> None:
         for stream in self._streams:
             stream.on_applied(self.wal.staged_of(stream.group))
 
-    def _maybe_fly(self) -> bool:
-        """Send what is staged to the disk, if nothing is under way."""
-        if self._flying is not None:
-            return False
-        if not self.wal.staged():
-            self._release_now()
-            return False
-        try:
-            laid = self.wal.layout()
-        except StorageFailed as error:
-            self.fail(error)
-            return False
-        self._flying = asyncio.ensure_future(self._fly(laid, self._take_visible()))
-        return True
-
-    async def _fly(self, laid: Laid, visible: list[Sending | Happening]) -> None:
-        try:
-            await self._loop.run_in_executor(self._executor, self._write_and_sync, laid)
-        except StorageFailed as error:
-            self._flying = None
-            self.fail(error)
-            return
-        self._flying = None
-        if self.failed is not None:
-            return
-        if not self._closed:
-            self._send_out(visible)
-        self._applied(laid)
-        self._tell(visible)
-        self.on_turn_end()
-
-    def _write_and_sync(self, laid: Laid) -> None:
-        self.wal.write(laid)
-        self.wal.sync()
-
-    async def sync(self) -> None:
-        """Wait until everything visible now is safe from a power loss; many waiters share a sync."""
-        if self._waits_for_disk:
-            return
-        if self._sync_next is None:
-            self._sync_next = asyncio.ensure_future(self._sync_after(self._syncing))
-        await asyncio.shield(self._sync_next)
-
-    async def _sync_after(self, running: "asyncio.Task[None] | None") -> None:
-        if running is not None:
-            await asyncio.wait([running])
-        self._syncing = self._sync_next
-        self._sync_next = None
-        try:
-            await self._loop.run_in_executor(self._executor, self.wal.sync)
-        except StorageFailed as error:
-            self.fail(error)
-            raise
-
-    def _take_visible(self) -> list[Sending | Happening]:
-        visible = self._visible
-        self._visible = []
-        self._sends = 0
-        return visible
-
-    def _release_now(self) -> None:
-        visible = self._take_visible()
-        self._send_out(visible)
-        self._tell(visible)
-
-    def _send_out(self, visible: list[Sending | Happening]) -> None:
+    def send_out(self, visible: list[Visible]) -> None:
         """Send, in order; one frame for the same message to several sites."""
         sendings = [item for item in visible if isinstance(item, Sending)]
         index = 0
@@ -397,7 +270,7 @@ class Driver(Outbox):
             self.wire.send(targets, self._codec.encode(message), message.kind == "data")
         self.wire.flush()
 
-    def _tell(self, visible: list[Sending | Happening]) -> None:
+    def tell(self, visible: list[Visible]) -> None:
         """Let the application hear, in order."""
         told = False
         for item in visible:
@@ -411,13 +284,11 @@ class Driver(Outbox):
     # Outbox
 
     def send(self, target: SiteId, message: Message) -> None:
-        self._visible.append(Sending([target], message))
-        self._sends += 1
+        self.commits.add(Sending([target], message))
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
         if targets:
-            self._visible.append(Sending(list(targets), message))
-            self._sends += 1
+            self.commits.add(Sending(list(targets), message))
 
     def set_timer(self, timer: str, key: int, deadline: Micros) -> None:
         self._timers.set(timer, key, deadline)
@@ -433,24 +304,24 @@ class Driver(Outbox):
             self._outstanding_bytes -= self._outstanding.pop((group, seqno), 0)
         op, messages = stream.deliver(origin, seqno, payload, self.wal.place_of(payload))
         self.wal.stage_delivery(op, payload)
-        self._visible.append(Delivered(group, origin, seqno, op.number, op.position, messages, at))
+        self.commits.add(Delivered(group, origin, seqno, op.number, op.position, messages, at))
 
     def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
         op = self._stream(group).rollback(origin, seqno)
         self.wal.stage(op)
-        self._visible.append(RolledBack(op))
+        self.commits.add(RolledBack(op))
 
     def missed(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
         op = wal_format.Missed(group, origin, first, count)
         if origin < 0:
             self._stream(group).skip(first + count)
         self.wal.stage(op)
-        self._visible.append(op)
+        self.commits.add(op)
 
     def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
         op = wal_format.ViewInstalled(view, tuple(members), primary)
         self.wal.stage(op)
-        self._visible.append(op)
+        self.commits.add(op)
 
     def persist(self, record: Record) -> None:
         self.wal.stage_record(self._record_codec.encode(record), _payload(record))

@@ -234,7 +234,7 @@ class Member:
         while self._queue_is_full():
             await self._wait_for_room()
             self._check_open()
-        receipt = Receipt(self._driver.sync)
+        receipt = Receipt(self._driver.commits.sync)
         self._driver.packers[number].put(bytes(payload))
         self._receipts.put(number, receipt, 1)
         self.stat_broadcast += 1
@@ -249,7 +249,7 @@ class Member:
         while self._driver.machine.room() <= 0:
             await self._wait_changed(ROOM_LOOK_SECONDS)
             self._check_open()
-        receipt = Receipt(self._driver.sync)
+        receipt = Receipt(self._driver.commits.sync)
         self._reaching = receipt
         try:
             receipt.reach = self._driver.broadcast_reaching(number, bytes(payload), reach)
@@ -267,7 +267,7 @@ class Member:
         while self._queue_is_full():
             await self._wait_for_room()
             self._check_open()
-        receipt = Receipt(self._driver.sync)
+        receipt = Receipt(self._driver.commits.sync)
         self._driver.packers[number].put_many(payloads)
         self._receipts.put(number, receipt, len(payloads))
         self.stat_broadcast += len(payloads)

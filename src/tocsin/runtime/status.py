@@ -50,7 +50,7 @@ def status_of(member: "Member") -> dict[str, Any]:
             "messages_broadcast": member.stat_broadcast,
             "messages_delivered": member.stat_delivered,
             "steps": driver.stat_steps,
-            "commits": driver.stat_commits,
+            "commits": driver.commits.stat_commits,
             "frames_sent": wire.stat_frames_sent,
             "frames_received": wire.stat_frames_received,
             "datagrams_sent": endpoint.stat_datagrams_sent,

@@ -31,6 +31,7 @@ LIVE = (  # of runtime: what every datagram and every message goes through
     "timers",
     "udp",
     "wal",
+    "wal_files",
     "wire",
 )
 NOT_COMPILED = {

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from tocsin.core.errors import InputError
-from tocsin.runtime.errors import StorageFailed
 from tocsin.runtime.frame_log import FrameLog
+from tocsin.runtime.wal_files import WalFiles
 from tocsin.runtime.wal_format import (
     Broadcast,
     Checkpoint,
@@ -35,7 +35,6 @@ from tocsin.runtime.wal_format import (
 
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
-SPARES_MAX = 2  # files kept to be written over: one for the next, one for a burst
 
 
 Inner = tuple[bytes, int]  # a payload, and its offset in a record's bytes
@@ -83,40 +82,32 @@ class Wal:
         self._referred: list[bytes] = []  # frames of staged deliveries that lie elsewhere, in order
         self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
         self._known_bytes = 0
-        self._used_by: dict[int, int] = {}  # file -> the newest file that refers to its bytes
-        self._pinned: dict[int, int] = {}  # file -> deliveries that refer to it and are not yet applied
-        self._ends: dict[int, list[int]] = {}  # closed file -> per group the frame position after its last
-        self._begins: dict[int, list[int]] = {}  # file -> per group the oldest frame that its first messages need
-        self._spares: list[Path] = []  # files to be written over
-        self._dirty: set[int] = set()  # files with writes that were not synced
         folder.mkdir(parents=True, exist_ok=True)
+        self._files = WalFiles(folder, self.log.files)
         self._recover()
 
     # Recovery
 
     def _recover(self) -> None:
-        for stray in self._folder.glob("*.spare"):
-            stray.unlink()
         segments = segments_in(self._folder)
         for place, segment in enumerate(segments):
             end, size, recycled = self._replay(segment)
             if end > 0:
                 self.segment = segment
                 self._offset = end
-                self._ends[segment] = [index.end for index in self.log.groups]
+                self._files.ends[segment] = self._frame_ends()
             if end < size or end == 0:
                 self.cut_bytes += 0 if recycled else size - end
-                self._cut(segments[place:], end)
+                self._files.cut(segments[place:], end)
                 break
-        self._ends.pop(self.segment, None)
+        self._files.ends.pop(self.segment, None)
         for index in self.log.groups:
             index.trim_missing(self.log.files)
 
     def _replay(self, segment: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
         before."""
-        path = segment_path(self._folder, segment)
-        mapped = MappedFile(path)
+        mapped = MappedFile(segment_path(self._folder, segment))
         end = 0
         recycled = False
         size = len(mapped.view)
@@ -125,23 +116,14 @@ class Wal:
                 if end == 0:
                     if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
                         break
-                    self.log.files[segment] = os.open(path, os.O_RDWR)
+                    self._files.open_found(segment)
                     recycled = batch.operations.ops[0].recycled
-                    self._begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
+                    self._files.begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
                 self._apply_ops(batch.operations.ops, segment, batch.contents_at, {})
                 end = batch.end
         finally:
             mapped.close()
         return end, size, recycled
-
-    def _cut(self, segments: list[int], end: int) -> None:
-        """Cut the first file at `end` and drop the rest: what is behind a torn batch never became visible."""
-        for segment in segments[1:] if end > 0 else segments:
-            os.unlink(segment_path(self._folder, segment))
-        if end > 0:
-            os.ftruncate(self.log.files[segments[0]], end)
-            os.fsync(self.log.files[segments[0]])
-        self._sync_folder()
 
     # Staging and committing
 
@@ -165,10 +147,7 @@ class Wal:
             self._inner = {place: inner for place, inner in self._inner.items() if inner[0] is not payload}
             return -1, 0
         self._known_bytes -= len(payload)
-        if known[1] not in self.log.files:
-            return -1, 0
-        self._pinned[known[1]] = self._pinned.get(known[1], 0) + 1
-        return known[1], known[2]
+        return (known[1], known[2]) if self._files.pin(known[1]) else (-1, 0)
 
     def stage_delivery(self, op: Deliver, payload: bytes) -> None:
         self._ops.append(op)
@@ -239,26 +218,15 @@ class Wal:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
         records = [] if self._replaces_records() else self.read_records()
         groups = tuple(index.state() for index in self.log.groups)
-        spare = self._spares.pop() if self._spares else None
+        if self.segment >= 0:
+            self._files.end(self.segment, self._offset, self._frame_ends())
+        recycled = self._files.make(self.segment + 1, self._syncs)
         self.segment += 1
-        path = segment_path(self._folder, self.segment)
-        try:
-            if self.segment > 0:
-                self._ends[self.segment - 1] = [index.end for index in self.log.groups]
-                os.ftruncate(self.log.files[self.segment - 1], self._offset)
-            if spare is not None:
-                os.rename(spare, path)
-            flags = os.O_RDWR if spare is not None else os.O_RDWR | os.O_CREAT | os.O_EXCL
-            self.log.files[self.segment] = os.open(path, flags, 0o600)
-            if self._syncs:
-                self._sync_folder()
-        except OSError as error:
-            raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
         self._offset = 0
         self._full = False
-        self._begins[self.segment] = _oldest_needed(groups)
+        self._files.begins[self.segment] = _oldest_needed(groups)
         sizes = tuple(map(len, records))
-        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, spare is not None)
+        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, recycled)
         self._snapshot_end = sum(sizes)
         self.insert(0, snapshot)
         self._contents[:0] = records
@@ -268,40 +236,17 @@ class Wal:
         buffers: list[bytes | memoryview] = [laid.head, *laid.contents]
         if len(buffers) > 512:
             buffers = [b"".join(buffers)]
-        offset = laid.offset
-        left = laid.length
-        try:
-            while left > 0:
-                written = os.pwritev(self.log.files[laid.segment], buffers, offset)
-                left -= written
-                offset += written
-                if left > 0:
-                    buffers = [memoryview(b"".join(buffers))[written:]]
-        except OSError as error:
-            path = segment_path(self._folder, laid.segment)
-            raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
-        self._dirty.add(laid.segment)
+        self._files.write(laid.segment, laid.offset, buffers, laid.length)
 
     def sync(self) -> None:
         """Make everything written durable against a power loss; safe to run in a thread."""
-        dirty = list(self._dirty)
-        for segment in dirty:
-            descriptor = self.log.files.get(segment)
-            if descriptor is None:
-                continue  # removed meanwhile: nothing of it is needed
-            try:
-                os.fdatasync(descriptor)
-            except OSError as error:
-                path = segment_path(self._folder, segment)
-                raise StorageFailed(f"{path}: {(error.strerror or str(error)).lower()}") from None
-            if segment != self.segment:
-                self._dirty.discard(segment)
+        self._files.sync(self.segment)
 
     def apply(self, laid: Laid) -> None:
         """The batch is written: its operations become what is read back."""
         for op in laid.ops:
             if isinstance(op, Deliver) and op.segment >= 0:
-                self._pinned[op.segment] -= 1
+                self._files.unpin(op.segment)
         self._apply_ops(laid.ops, laid.segment, laid.contents_at, laid.inner)
 
     def _apply_ops(self, ops: list[Op], segment: int, offset: int, inner: dict[int, Inner]) -> None:
@@ -309,7 +254,7 @@ class Wal:
             if isinstance(op, Deliver):
                 self.log.group(op.group).append(op, segment, offset)
                 if op.segment >= 0 and op.segment != segment:
-                    self._refer(op.segment, segment)
+                    self._files.refer(op.segment, segment, self._frame_ends())
             elif isinstance(op, Persist):
                 self.records.append((segment, offset, op.size))
                 self._record_bytes += op.size
@@ -350,12 +295,6 @@ class Wal:
             oldest = next(iter(self._known))
             self._known_bytes -= len(self._known.pop(oldest)[0])
 
-    def _refer(self, target: int, segment: int) -> None:
-        """A delivery noted in one file has its bytes in an older one, which is kept as long as they are needed."""
-        self._used_by[target] = segment
-        if target in self._ends:
-            self._ends[target] = [index.end for index in self.log.groups]
-
     def _apply_snapshot(self, op: Snapshot) -> None:
         """At the first file found, where everything stands; later ones repeat what is already known."""
         if self._begun:
@@ -375,45 +314,21 @@ class Wal:
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""
-        return sorted(self._ends)
+        return sorted(self._files.ends)
 
     def release(self, needed: list[int], archived: int) -> list[int]:
         """Remove closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
         that is not yet in the journal; what its first messages began with stays, too."""
-        gone: list[int] = []
-        begins = self._begins.get(archived, [])
+        begins = self._files.begins.get(archived, [])
         needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
-        for segment in self.closed():
-            ends = self._ends[segment]
-            if segment >= archived or self._used_by.get(segment, -1) >= archived or self._pinned.get(segment, 0):
-                break
-            if any(end > needed[group] for group, end in enumerate(ends)):
-                break
-            os.close(self.log.files.pop(segment))
-            self._put_by(segment_path(self._folder, segment))
-            del self._ends[segment]
-            del self._begins[segment]
-            self._used_by.pop(segment, None)
-            self._pinned.pop(segment, None)
-            self._dirty.discard(segment)
-            gone.append(segment)
+        gone = self._files.release(needed, archived)
         if gone:
             for group, index in enumerate(self.log.groups):
                 index.forget(min(needed[group], index.end))
         return gone
 
-    def _put_by(self, path: Path) -> None:
-        """Keep a few files that nobody needs, to be written over: new files cost the system new pages."""
-        if len(self._spares) < SPARES_MAX:
-            spare = path.with_suffix(".spare")
-            os.rename(path, spare)
-            self._spares.append(spare)
-        else:
-            os.unlink(path)
-
     def size_bytes(self) -> int:
-        closed = [self.log.files[segment] for segment in self._ends if segment in self.log.files]
-        return self._offset + sum(os.fstat(descriptor).st_size for descriptor in closed)
+        return self._offset + self._files.closed_bytes()
 
     def close_file(self) -> None:
         """Begin a new file with the next batch: the present one goes to the journal whole."""
@@ -421,21 +336,10 @@ class Wal:
 
     def close(self) -> None:
         """Let go of the files; what an overwritten one holds behind its last batch goes, too."""
-        if self.segment in self.log.files:
-            os.ftruncate(self.log.files[self.segment], self._offset)
-        for spare in self._spares:
-            spare.unlink(missing_ok=True)
-        self._spares = []
-        for descriptor in self.log.files.values():
-            os.close(descriptor)
-        self.log.files.clear()
+        self._files.close(self.segment, self._offset)
 
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    def _frame_ends(self) -> list[int]:
+        return [index.end for index in self.log.groups]
 
 
 def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:

@@ -1,5 +1,6 @@
 """Who lives in a data folder, and whether they are at home."""
 
+import asyncio
 import fcntl
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ import msgspec
 
 from tocsin.core.errors import InputError
 from tocsin.files import write_whole
+from tocsin.runtime.errors import AlreadyRunning
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,3 +73,24 @@ def is_running(site_dir: Path) -> bool:
         return True
     finally:
         os.close(descriptor)
+
+
+def require_folder(path: Path) -> None:
+    """Make a member's folder, or say why not in one line."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {(error.strerror or str(error)).lower()}") from None
+
+
+async def take_lock(site_dir: Path) -> int:
+    """The folder's lock, held until closed. A reader that looks whether we run holds it for an instant."""
+    descriptor = os.open(site_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(20):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            await asyncio.sleep(0.01)
+    os.close(descriptor)
+    raise AlreadyRunning(f"{site_dir}: another process runs this member; stop it first")

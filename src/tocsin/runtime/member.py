@@ -8,7 +8,6 @@ async with tocsin.join("orders.toml", "a") as member:
 """
 
 import asyncio
-import fcntl
 import logging
 import os
 from collections.abc import AsyncIterator, Generator
@@ -21,18 +20,19 @@ from tocsin.runtime import wal_format
 from tocsin.runtime.archive import Archive
 from tocsin.runtime.backlog import Backlog, Slow
 from tocsin.runtime.driver import Driver
-from tocsin.runtime.errors import AlreadyRunning, Closed, KeyMismatch, NotPrimary, TooLarge
-from tocsin.runtime.events import Batch, BatchEvent, Event, Missed, Rollback, View
+from tocsin.runtime.errors import Closed, KeyMismatch, NotPrimary, TooLarge
+from tocsin.runtime.events import Batch, BatchEvent, Event, View
 from tocsin.runtime.group_config import Group, read_group
-from tocsin.runtime.happenings import Delivered, Happening, RolledBack
-from tocsin.runtime.identity import Identity, write_identity
+from tocsin.runtime.happenings import Delivered, Happening
+from tocsin.runtime.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.runtime.keys import read_keys
+from tocsin.runtime.naming import Naming
 from tocsin.runtime.packing import FRAME_BYTES, MESSAGE_BYTES_MAX, Numbers
 from tocsin.runtime.receipts import Receipt, Receipts
 from tocsin.runtime.seal import Keyring
 from tocsin.runtime.sessions import Sessions
 from tocsin.runtime.status import StatusServer, status_of
-from tocsin.runtime.wal import Wal, require_folder
+from tocsin.runtime.wal import Wal
 from tocsin.runtime.wire import Wire
 
 _log = logging.getLogger("tocsin.runtime")
@@ -72,6 +72,7 @@ class Member:
             raise InputError(f"join: `slow`: expected block, spill or leave, found `{slow}`")
         self.group = group
         self.name = group.sites[site]
+        self._naming = Naming(group)
         self.view: View | None = None  # the last installed since the start
         self.stat_delivered = 0  # messages
         self.stat_broadcast = 0
@@ -121,7 +122,7 @@ class Member:
         keys = [] if group.key_file is None else read_keys(group.key_file)
         site_dir = group.site_dir(self._site)
         require_folder(site_dir)
-        self._lock = await _locked(site_dir)
+        self._lock = await take_lock(site_dir)
         wal: Wal | None = None
         try:
             groups = {
@@ -332,7 +333,7 @@ class Member:
             if happening.origin == self._site and happening.payloads:
                 self._receipts.on_own_delivery(happening.group, happening.frame, happening.position)
         elif isinstance(happening, wal_format.ViewInstalled):
-            self.view = self._named_view(happening)
+            self.view = self._naming.view(happening)
             self._wake_changed()
         if self._listens:
             self._backlog.put(happening)
@@ -357,9 +358,6 @@ class Member:
     def on_failed(self, error: TocsinError) -> None:
         _log.error("%s: %s", self.name, error)
         self._end(error)
-
-    def _named_view(self, op: wal_format.ViewInstalled) -> View:
-        return View(op.view, tuple(self.group.sites[member] for member in op.members), op.primary)
 
     async def _wait_changed(self, seconds: float) -> None:
         waiting: asyncio.Future[None] = self._loop.create_future()
@@ -401,7 +399,7 @@ class Member:
                 item = self._backlog.take()
                 if not self._backlog.is_over:
                     self._driver.go_on()
-                for event in self._named(item):
+                for event in self._naming.events(item):
                     yield event
             if self._error is not None:
                 raise self._error
@@ -416,27 +414,6 @@ class Member:
                     yield delivery
             else:
                 yield event
-
-    def _named(self, item: Happening) -> list[BatchEvent]:
-        names = self.group.sites
-        if isinstance(item, Delivered):
-            group = self._group_name(item.group)
-            return [Batch(group, names[item.origin], item.number, item.position, item.time_us, item.payloads)]
-        if isinstance(item, RolledBack):
-            op = item.op
-            group = self._group_name(op.group)
-            return [
-                Rollback(group, names[op.origin], op.number + index, op.position + index)
-                for index in reversed(range(op.count))
-            ]
-        if isinstance(item, wal_format.Missed):
-            origin = names[item.origin] if item.origin >= 0 else None
-            return [Missed(self._group_name(item.group), origin, item.first, item.count)]
-        return [self._named_view(item)]
-
-    def _group_name(self, group: int) -> str:
-        names = self.group.group_names
-        return names[group] if group < len(names) else f"group-{group}"
 
     # Operations
 
@@ -453,16 +430,3 @@ class Member:
         if self.group.key_file is not None:
             self._keyring.replace(read_keys(self.group.key_file))
             self._wire.sealer.rekey()
-
-
-async def _locked(site_dir: Path) -> int:
-    """The folder's lock, held until closed. A reader that looks whether we run holds it for an instant."""
-    descriptor = os.open(site_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    for _ in range(20):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return descriptor
-        except OSError:
-            await asyncio.sleep(0.01)
-    os.close(descriptor)
-    raise AlreadyRunning(f"{site_dir}: another process runs this member; stop it first")

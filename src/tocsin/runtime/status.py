@@ -90,7 +90,7 @@ def status_of(member: "Member") -> dict[str, Any]:
             "files_dropped": 0 if archive is None else archive.stat_dropped,
             "torn_bytes_cut": driver.wal.cut_bytes,
             "positions": {
-                member._group_name(index): group.position for index, group in enumerate(driver.wal.log.groups)
+                member._naming.group(index): group.position for index, group in enumerate(driver.wal.log.groups)
             },
         },
         "process": {

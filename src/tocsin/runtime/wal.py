@@ -9,7 +9,6 @@ import os
 import time
 from pathlib import Path
 
-from tocsin.core.errors import InputError
 from tocsin.runtime.frame_log import FrameLog
 from tocsin.runtime.wal_files import WalFiles
 from tocsin.runtime.wal_format import (
@@ -345,11 +344,3 @@ class Wal:
 def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:
     """Per group, the frame position from which on a reader that starts here can put every message together."""
     return [min((position for _, position in state.unfinished), default=state.end) for state in groups]
-
-
-def require_folder(path: Path) -> None:
-    """Make a member's folder, or say why not in one line."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be made: {(error.strerror or str(error)).lower()}") from None

@@ -92,8 +92,10 @@ def run(seconds: float, extra: str, durability: str) -> dict[str, Any]:
             found["ratio"] = found["ours"]["messages_per_s"] / found["peer"]["messages_per_s"]
             found["bar"] = BARS[size]
         results["ceiling_bytes_per_s"] = ceiling(spaces, seconds)
+        results["sealed_bytes_per_s"] = ceiling(spaces, seconds, "--sealed")
         for found in results["sizes"].values():
             found["of_ceiling"] = found["ours"]["bytes_per_s"] / results["ceiling_bytes_per_s"]
+            found["of_sealed"] = found["ours"]["bytes_per_s"] / results["sealed_bytes_per_s"]
         latency = results["latency"]
         latency["ours"] = ours.measure(100, RATE, seconds)
         latency["ratio"] = latency["ours"]["p50_ms"] / latency["peer"]["p50_ms"]
@@ -102,10 +104,10 @@ def run(seconds: float, extra: str, durability: str) -> dict[str, Any]:
     return results
 
 
-def ceiling(spaces: namespaces.Namespaces, seconds: float) -> float:
+def ceiling(spaces: namespaces.Namespaces, seconds: float, *more: str) -> float:
     """Bytes a second that each of three has from all three, by plain sockets."""
     raw = ("chrt", "-r", "1", sys.executable, str(Path(__file__).parent / "live_raw.py"))
-    options = ("--seconds", str(seconds), "--warm", str(WARM_SECONDS))
+    options = ("--seconds", str(seconds), "--warm", str(WARM_SECONDS), *more)
     commands = [
         spaces.command(index, *raw, str(index), *spaces.addresses, *options) for index in range(len(spaces.names))
     ]
@@ -121,7 +123,7 @@ def print_results(results: dict[str, Any]) -> None:
         rates = f"{ours['messages_per_s']:>14,.0f}{peer['messages_per_s']:>14,.0f}"
         print(
             f"{label:>16}{rates}{found['ratio']:>9.2f}{bar:>7}  same order: {ours['same_order']}, "
-            f"{found['of_ceiling']:.0%} of plain UDP's bytes"
+            f"{found['of_ceiling']:.0%} of plain UDP's bytes, {found['of_sealed']:.0%} of sealed UDP's"
         )
         cpu = f"{ours['cpu_s_per_million']:>14.2f}{peer['cpu_s_per_million']:>14.2f}"
         print(f"{'CPU-s/million':>16}{cpu}{ours['cpu_s_per_million'] / peer['cpu_s_per_million']:>9.2f}")

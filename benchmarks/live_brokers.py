@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.live import WARM_SECONDS, Ours
+from benchmarks.live import WARM_SECONDS, Ours, ceiling
 from benchmarks.live_peers import cpu_of, measure_members
 from tests.live import namespaces
 
@@ -82,6 +82,9 @@ def run(seconds: float, sizes: tuple[int, ...]) -> dict[int, dict[str, Any]]:
             for each in BROKERS:
                 found[each] = measure(each, size, Path(name) / f"{each}{size}", spaces, seconds)
             results[size] = found
+        sealed = ceiling(spaces, seconds, "--sealed")
+        for size in sizes:
+            results[size]["sealed"] = {"messages_per_s": sealed / size}
     return results
 
 
@@ -106,7 +109,8 @@ def main() -> int:
             f"{found[each]['messages_per_s']:>22,.0f}{rate / max(1.0, found[each]['messages_per_s']):>8.1f}"
             for each in BROKERS
         )
-        print(f"{size:>6} B{rate:>14,.0f}{peers}  (bar: {BAR:g} at 100 B)")
+        sealed = found["sealed"]["messages_per_s"]
+        print(f"{size:>6} B{rate:>14,.0f}{peers}  (bar: {BAR:g}; sealed UDP without protocol: {sealed:,.0f})")
     return 0
 
 

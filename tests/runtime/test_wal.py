@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tocsin.core.errors import InputError
 from tocsin.runtime.errors import StorageFailed
 from tocsin.runtime.packing import pack
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.wal import Wal
 from tocsin.runtime.wal_format import (
+    MAGIC,
     Broadcast,
     Checkpoint,
     Missed,
@@ -124,6 +126,18 @@ def test_a_flipped_byte_ends_the_log_there(tmp_path: Path, at: int) -> None:
     assert again.log.end(0) == len(again.records) < 5
     assert again.cut_bytes > 0
     again.close()
+
+
+def test_a_log_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    wal = _open(tmp_path)
+    _step(wal, Stream(0, wal.log), 0)
+    wal.close()
+    path = segment_path(tmp_path, 0)
+    older = MAGIC[:-1] + b"1" + path.read_bytes()[len(MAGIC) :]
+    path.write_bytes(older)
+    with pytest.raises(InputError, match="expected a log of version 2, found 1"):
+        _open(tmp_path)
+    assert path.read_bytes() == older
 
 
 def test_files_are_closed_and_let_go_when_nobody_needs_them(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tocsin.runtime.wal_format import (
     Start,
     Stop,
     ViewInstalled,
+    check_version,
     content_sizes,
     encode_batch,
     read_batches,
@@ -106,11 +107,13 @@ class Wal:
     def _replay(self, segment: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
         before."""
-        mapped = MappedFile(segment_path(self._folder, segment))
+        path = segment_path(self._folder, segment)
+        mapped = MappedFile(path)
         end = 0
         recycled = False
         size = len(mapped.view)
         try:
+            check_version(path, mapped.view)
             for batch in read_batches(mapped.view, segment):
                 if end == 0:
                     if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):

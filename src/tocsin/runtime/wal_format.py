@@ -13,15 +13,17 @@ deliveries.
 import mmap
 import os
 import struct
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import xxhash
 
-HEAD: Final = struct.Struct("!4sIII")  # magic, length of operations, length of contents, checksum
-MAGIC: Final = b"tWA1"
+from tocsin.core.errors import InputError
+
+HEAD: Final = struct.Struct("!4sIIQ")  # magic, length of operations, length of contents, checksum
+MAGIC: Final = b"tWA2"  # the last character is the format's version
 _LENGTHS: Final = struct.Struct("!II")
 
 
@@ -137,10 +139,11 @@ def encode_batch(segment: int, time_us: int, ops: list[Op], contents: list[bytes
     """Head and operations as one piece, to be followed by the contents; and where the contents begin in the batch."""
     meta = _encoder.encode(Operations(time_us, ops))
     length = sum(map(len, contents))
-    check = zlib.crc32(meta, zlib.crc32(_LENGTHS.pack(len(meta), length), segment))
+    check = xxhash.xxh3_64(_LENGTHS.pack(len(meta), length), segment)
+    check.update(meta)
     for content in contents:
-        check = zlib.crc32(content, check)
-    return HEAD.pack(MAGIC, len(meta), length, check) + meta, HEAD.size + len(meta)
+        check.update(content)
+    return HEAD.pack(MAGIC, len(meta), length, check.intdigest()) + meta, HEAD.size + len(meta)
 
 
 class BatchRead:
@@ -163,12 +166,12 @@ def read_batches(data: memoryview, segment: int) -> Iterator[BatchRead]:
         end = contents_at + length
         if magic != MAGIC or end > len(data):
             return
-        meta = data[at + HEAD.size : contents_at]
-        found = zlib.crc32(meta, zlib.crc32(_LENGTHS.pack(meta_length, length), segment))
-        if zlib.crc32(data[contents_at:end], found) != check:
+        found = xxhash.xxh3_64(_LENGTHS.pack(meta_length, length), segment)
+        found.update(data[at + HEAD.size : end])
+        if found.intdigest() != check:
             return
         try:
-            operations = _decoder.decode(meta)
+            operations = _decoder.decode(data[at + HEAD.size : contents_at])
         except msgspec.MsgspecError:
             return
         yield BatchRead(operations, contents_at, end)
@@ -188,6 +191,16 @@ def content_sizes(op: Op) -> tuple[int, ...]:
 
 def segment_path(folder: Path, segment: int) -> Path:
     return folder / f"{segment:010d}.wal"
+
+
+def check_version(path: Path, data: memoryview) -> None:
+    """A log of another version is refused: it is whole, and must not be taken for one that a crash has torn."""
+    found = bytes(data[: len(MAGIC)])
+    if found[:-1] == MAGIC[:-1] and found[-1:].isdigit() and found != MAGIC:
+        raise InputError(
+            f"{path}: expected a log of version {MAGIC[-1:].decode()}, found {found[-1:].decode()}; "
+            f"finish it with the Tocsin that wrote it, or use another data_dir"
+        )
 
 
 def segments_in(folder: Path) -> list[int]:

@@ -71,6 +71,8 @@ def as_the_paper_says(experiment: str, where: dict[str, Any]) -> dict[str, float
         heartbeats = 200 * failing / 0.05 + (40 if connectivity == 2 else 0) + hurt * 10 * abs(connectivity - 4)
         found = {"heartbeats": heartbeats + 160, "optimum": 480, "messages": 484, "reach.missed": 9e-5}
         return {**found, "incomplete": 0, "broadcasts": 1000}
+    if experiment == "garbinato_tolerance":
+        return {"heartbeats": 0.16 / where["tolerance"] ** 2}
     if experiment == "garbinato_patience":
         return {"excess": 2.0 / where["heartbeats"]}
     if experiment == "garbinato_size":
@@ -142,3 +144,16 @@ def test_other_numbers_turn_the_verdict(experiment: str, change: Any, says: str,
     verdicts = [claim.verdict for claim in claims]
     assert expected in verdicts, claims
     assert all(claim.because for claim in claims if claim.verdict == DIFFERS)
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(1.0, AGREES), (1.6, DIFFERS), (3.0, NOT_REPRODUCED)])
+def test_the_example_of_figure_3_depends_on_what_converged_means(factor: float, expected: str) -> None:
+    def made(name: str, where: dict[str, Any]) -> dict[str, float]:
+        found = as_the_paper_says(name, where)
+        if name in ("garbinato_convergence_losses", "garbinato_tolerance"):
+            return {**found, "heartbeats": factor * found["heartbeats"]}
+        return found
+
+    (claim,) = [claim for claims in judged(made).values() for claim in claims if "about 400" in claim.says]
+    assert claim.verdict == expected, claim
+    assert bool(claim.because) == (expected == DIFFERS)

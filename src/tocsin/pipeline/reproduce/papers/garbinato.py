@@ -19,7 +19,11 @@ def sections(tables: Mapping[str, Table]) -> list[Section]:
         _two_paths(tables["garbinato_two_paths"]),
         _messages(crashes, losses),
         _unequal(tables["garbinato_messages_unequal"]),
-        learning.convergence(tables["garbinato_convergence_crashes"], tables["garbinato_convergence_losses"]),
+        learning.convergence(
+            tables["garbinato_convergence_crashes"],
+            tables["garbinato_convergence_losses"],
+            tables["garbinato_tolerance"],
+        ),
         learning.after(
             tables["garbinato_convergence_crashes"],
             tables["garbinato_convergence_losses"],
@@ -304,6 +308,7 @@ PAPER = Paper(
         "garbinato_messages_unequal",
         "garbinato_convergence_crashes",
         "garbinato_convergence_losses",
+        "garbinato_tolerance",
         "garbinato_patience",
         "garbinato_size",
         "garbinato_heartbeats",

@@ -9,12 +9,14 @@ from tocsin.pipeline.reproduce.table import Point, Table
 
 REACH = 0.9999
 PAPER_HEARTBEAT_BYTES = 50_000
+TOLERANCE = 0.02  # of a loss that counts as known
+PAPER_LIKELY_TOLERANCE = 0.025  # with which its example comes out
 
 
 # Figure 3
 
 
-def convergence(crashes: Table, losses: Table) -> Section:
+def convergence(crashes: Table, losses: Table, tolerances: Table) -> Section:
     charts = []
     for key, table, letter, name in (("crash", crashes, "a", "P"), ("loss", losses, "b", "L")):
         marks = [Mark("the paper: about 400", 6, 400)] if key == "loss" else []
@@ -31,15 +33,25 @@ def convergence(crashes: Table, losses: Table) -> Section:
                 marks=marks,
             )
         )
+    charts.append(
+        Chart(
+            name="garbinato-tolerance",
+            title="What converged means: connectivity 6, L = 0.05",
+            x_label="tolerance: every loss is known to within this",
+            y_label="heartbeats of a process over a link",
+            lines=[Line("until all have converged", tolerances.series("heartbeats", "tolerance", {}))],
+            marks=[Mark("the paper: about 400", PAPER_LIKELY_TOLERANCE, 400)],
+        )
+    )
     return Section(
         title="Figure 3: convergence",
         text="Every process starts with no knowledge but its neighbours. Converged: every process knows of every "
         "process, and "
         "of every link the loss to within 0.02 of the truth, the right one of the paper's hundred intervals or one "
         "next to "
-        "it (the paper does not state its criterion).",
+        "it (the paper does not state its criterion; the last chart shows what depends on that).",
         claims=[
-            _about_400(losses),
+            _about_400(losses, tolerances),
             _low_sooner(crashes, "crash", "P"),
             _low_sooner(losses, "loss", "L"),
             _double_effect(losses),
@@ -49,13 +61,22 @@ def convergence(crashes: Table, losses: Table) -> Section:
     )
 
 
-def _about_400(table: Table) -> Claim:
-    point = table.point("heartbeats", {"loss": 0.05, "connectivity": 6})
+def _about_400(losses: Table, tolerances: Table) -> Claim:
+    point = losses.point("heartbeats", {"loss": 0.05, "connectivity": 6})
+    likely = tolerances.point("heartbeats", {"tolerance": PAPER_LIKELY_TOLERANCE})
+    holds = near(point, 400, 0.25)
+    because = (
+        "the paper does not say how well all must be known, and the number depends on it: with "
+        f"{PAPER_LIKELY_TOLERANCE:g} instead of {TOLERANCE:g} it is {likely.told(3)} ({likely.replications} replications)"
+        if near(likely, 400, 0.25)
+        else ""
+    )
     return Claim(
         where="section 5, Figure 3(b)",
         says="connectivity 6, L = 0.05: about 400 heartbeats per process through a link",
         measured=f"{point.told(3)} heartbeats ({point.replications} replications)",
-        verdict=verdict(near(point, 400, 0.25)),
+        verdict=verdict(holds, because),
+        because="" if holds else because,
     )
 
 

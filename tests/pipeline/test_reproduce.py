@@ -141,7 +141,7 @@ def reproduced() -> Reproduced:
     section = Section("Times", "Text.", claims, [chart], [Listing("Rows", ["x", "y"], [["1", "2"]])])
     paper = Paper("some", "Somebody 1999", (), lambda tables: [section])
     table = table_of({2: [1.0, 2.0]})
-    return Reproduced([(paper, [section])], {"times": table}, True, "abc", 2, 1.5, 3.0, ["times: cell 7: timeout"])
+    return Reproduced([(paper, [section])], {"times": table}, True, "abc", 2, 2, 1.5, 3.0, ["times: cell 7: timeout"])
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
@@ -155,7 +155,8 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["times.csv", "times.parquet"]
     told = (tmp_path / "reproduction.md").read_text()
     assert "c \\| d" in told and "**differs**: of <this>" in told and "code abc" in told
-    assert markdown(found) == told
+    assert markdown(found) == told and "One call ran them all, in 2 s." in told
+    assert "The last call ran 1 of the cells, in 2 s; earlier ones the others." in markdown(found._replace(ran=1))
 
 
 def test_a_chart_is_the_same_bytes_again_and_twice_on_a_page() -> None:

@@ -17,13 +17,19 @@ same numbers anywhere.
 
 
 def markdown(found: Reproduced) -> str:
-    parts = [HEAD, summary(found), f"\nThe call took {found.seconds:,.0f} s.\n"]
+    parts = [HEAD, summary(found), f"\n{_time(found)}\n"]
     for paper, sections in found.papers:
         parts.append(f"\n## {paper.title}\n")
         parts += [_section(section) for section in sections]
     if found.failures:
         parts.append("\n## Cells that failed\n" + "".join(f"- {failure}\n" for failure in found.failures))
     return "\n".join(parts)
+
+
+def _time(found: Reproduced) -> str:
+    if found.ran == found.cells:
+        return f"One call ran them all, in {found.seconds:,.0f} s."
+    return f"The last call ran {found.ran:,} of the cells, in {found.seconds:,.0f} s; earlier ones the others."
 
 
 def _section(section: Section) -> str:

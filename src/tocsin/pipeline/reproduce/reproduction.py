@@ -46,6 +46,7 @@ class Reproduced(NamedTuple):
     quick: bool
     code: str
     cells: int
+    ran: int  # of them by this call; the others an earlier one has run
     seconds: float  # of this call
     cell_seconds: float  # of all cells, also those that an earlier call has run
     failures: list[str]
@@ -75,6 +76,7 @@ class Reproduction:
         self._versions = [code_version(grid) for grid in self._grids]
         _make_parts(folder)
         self._cells = 0
+        self._ran = 0
         self._cell_seconds = 0.0
         self._failures: list[str] = []
 
@@ -88,6 +90,7 @@ class Reproduction:
             quick=self._quick,
             code=hashlib.blake2b("".join(self._versions).encode(), digest_size=8).hexdigest(),
             cells=self._cells,
+            ran=self._ran,
             seconds=time.monotonic() - began,
             cell_seconds=self._cell_seconds,
             failures=self._failures,
@@ -101,11 +104,13 @@ class Reproduction:
 
         with results.locked():
             results.open(keep_old=False)
+            had = len(results.cells)
             wanted = wanted_cells(grid, results)
             if missing_cells(results, wanted):
                 wanted = Sweep(session, grid, results, cores, watch=told).run()
             results.write_table(wanted)
         self._cells += len(wanted)
+        self._ran += len(results.cells) - had
         self._cell_seconds += sum(cell.seconds for cell in results.cells.values())
         self._failures += [_failure(grid, cell) for cell in failed_cells(results, wanted)]
         return results.table_path

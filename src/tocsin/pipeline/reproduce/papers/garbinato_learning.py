@@ -67,7 +67,8 @@ def _about_400(losses: Table, tolerances: Table) -> Claim:
     holds = near(point, 400, 0.25)
     because = (
         "the paper does not say how well all must be known, and the number depends on it: with "
-        f"{PAPER_LIKELY_TOLERANCE:g} instead of {TOLERANCE:g} it is {likely.told(3)} ({likely.replications} replications)"
+        f"{PAPER_LIKELY_TOLERANCE:g} instead of {TOLERANCE:g} it is {likely.told(3)} "
+        f"({likely.replications} replications)"
         if near(likely, 400, 0.25)
         else ""
     )

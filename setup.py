@@ -24,6 +24,7 @@ LIVE = (  # of runtime: what every datagram and every message goes through
     "happenings",
     "inject",
     "keeper",
+    "packing",
     "receipts",
     "seal",
     "segments",

@@ -6,6 +6,7 @@ one JSON line. Run by benchmarks/live.py."""
 
 import argparse
 import asyncio
+import gc
 import json
 import resource
 import sys
@@ -96,6 +97,8 @@ async def run(arguments: argparse.Namespace) -> dict[str, Any]:
     await member.ready(30)
     count = Count()
     listening = asyncio.create_task(count.listen(member))
+    gc.collect()
+    gc.freeze()  # as `tocsin join` does: what is there now stays, and need not be looked at again and again
     print("READY", flush=True)
     loop = asyncio.get_running_loop()
     start = float(await loop.run_in_executor(None, sys.stdin.readline))

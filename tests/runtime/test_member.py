@@ -9,9 +9,9 @@ import pytest
 
 import tocsin
 from tests.runtime.live_groups import run, until, write_group
+from tocsin.runtime.frame_format import MESSAGE_BYTES_MAX
 from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import new_key, write_keys
-from tocsin.runtime.packing import MESSAGE_BYTES_MAX
 from tocsin.runtime.seal import Keyring
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other

@@ -5,14 +5,15 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.runtime.packing import FRAME_BYTES, MESSAGES_PER_FRAME_MAX, UNFINISHED_MAX, Numbers, Packer, Unpacker, pack
+from tocsin.runtime.frame_format import FRAME_BYTES, Numbers, pack
+from tocsin.runtime.packing import MESSAGES_PER_FRAME_MAX, UNFINISHED_MAX, Packer, Unpacker
 
 _MESSAGES = st.lists(st.one_of(st.binary(max_size=40), st.integers(0, 200_000).map(bytes)), min_size=1, max_size=20)
 
 
 def _frames(messages: list[bytes]) -> list[tuple[bytes, Numbers]]:
     packer = Packer()
-    packer.put_many(messages)
+    packer.put_many(messages, sum(map(len, messages)))
     frames: list[tuple[bytes, Numbers]] = []
     number = 0
     while len(packer):

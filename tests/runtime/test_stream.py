@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.runtime.packing import FRAME_BYTES, Packer, pack
+from tocsin.runtime.frame_format import FRAME_BYTES, pack
+from tocsin.runtime.packing import Packer
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.wal import Wal
 

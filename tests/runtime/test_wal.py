@@ -8,7 +8,7 @@ import pytest
 
 from tocsin.core.errors import InputError
 from tocsin.runtime.errors import StorageFailed
-from tocsin.runtime.packing import pack
+from tocsin.runtime.frame_format import pack
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.wal import Wal
 from tocsin.runtime.wal_format import (

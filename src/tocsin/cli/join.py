@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import math
@@ -14,10 +15,10 @@ from pathlib import Path
 
 from tocsin.core.errors import InputError
 from tocsin.runtime.errors import NotPrimary
+from tocsin.runtime.frame_format import MESSAGE_BYTES_MAX
 from tocsin.runtime.group_config import Group
 from tocsin.runtime.lines import event_lines
 from tocsin.runtime.member import Member, join
-from tocsin.runtime.packing import MESSAGE_BYTES_MAX
 from tocsin.runtime.receipts import Receipt
 
 EXAMPLES = """\
@@ -102,6 +103,8 @@ async def _run(arguments: argparse.Namespace) -> int:
     if reach is not None:
         _check_reach(member.group, reach)
     await member
+    gc.collect()
+    gc.freeze()  # modules and the group are here to stay: collections that pass over them again cost milliseconds each
     writing = asyncio.create_task(_write(member))
     reading = asyncio.create_task(_read(member, to, reach, arguments.binary, arguments.exit_when_done))
     stopping = asyncio.create_task(stop.wait())

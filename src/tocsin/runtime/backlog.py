@@ -9,9 +9,9 @@ import asyncio
 from collections import deque
 from typing import Final, Literal
 
+from tocsin.runtime.frame_format import FRAME_BYTES, Packed, unpack
 from tocsin.runtime.frame_log import FrameLog
 from tocsin.runtime.happenings import Delivered, Happening, RolledBack
-from tocsin.runtime.packing import FRAME_BYTES, Packed, unpack
 
 Slow = Literal["block", "spill", "leave"]
 
@@ -45,7 +45,8 @@ class Backlog:
                 self._spilled.setdefault(item.group, deque()).append(item.log_position)
                 self.stat_spilled += 1
             else:
-                self.waiting_bytes += _cost(item)
+                item.cost = _cost(item)
+                self.waiting_bytes += item.cost
                 self.is_over = self.is_over or self.waiting_bytes > self._limit
         elif isinstance(item, RolledBack) and self._undo_spilled(item):
             return
@@ -89,7 +90,7 @@ class Backlog:
         item = self._items.popleft()
         if isinstance(item, Delivered):
             if item.payloads:
-                self.waiting_bytes -= _cost(item)
+                self.waiting_bytes -= item.cost
                 if self.waiting_bytes * 2 <= self._limit:
                     self.is_over = False
             else:

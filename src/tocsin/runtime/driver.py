@@ -20,10 +20,11 @@ from tocsin.runtime.archive import Archive
 from tocsin.runtime.clock import Alarm, now_us
 from tocsin.runtime.commits import Commits, Visible
 from tocsin.runtime.errors import ProtocolFailed
+from tocsin.runtime.frame_format import Numbers, pack
 from tocsin.runtime.group_config import Group
 from tocsin.runtime.happenings import Delivered, Listener, RolledBack, Sending
 from tocsin.runtime.keeper import Keeper
-from tocsin.runtime.packing import Numbers, Packer, pack
+from tocsin.runtime.packing import Packer
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.timers import Timers
 from tocsin.runtime.wal import Wal

@@ -7,13 +7,13 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.machine import GroupId, SiteId
 from tocsin.core.message import Message
 from tocsin.runtime import wal_format
-from tocsin.runtime.packing import Numbers
+from tocsin.runtime.frame_format import Numbers
 
 
 class Delivered:
     """Messages of one frame, on their way to the application."""
 
-    __slots__ = ("frame", "group", "log_position", "number", "origin", "payloads", "position", "time_us")
+    __slots__ = ("cost", "frame", "group", "log_position", "number", "origin", "payloads", "position", "time_us")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class Delivered:
         self.position = position
         self.payloads = payloads
         self.log_position = log_position  # of the frame
+        self.cost = 0  # bytes that it takes while it waits
         self.time_us = time.time_ns() // 1000
 
 

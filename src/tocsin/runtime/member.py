@@ -22,12 +22,12 @@ from tocsin.runtime.backlog import Backlog, Slow
 from tocsin.runtime.driver import Driver
 from tocsin.runtime.errors import Closed, KeyMismatch, NotPrimary, TooLarge
 from tocsin.runtime.events import Batch, BatchEvent, Event, View
+from tocsin.runtime.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX, Numbers
 from tocsin.runtime.group_config import Group, read_group
 from tocsin.runtime.happenings import Delivered, Happening
 from tocsin.runtime.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.runtime.keys import read_keys
 from tocsin.runtime.naming import Naming
-from tocsin.runtime.packing import FRAME_BYTES, MESSAGE_BYTES_MAX, Numbers
 from tocsin.runtime.receipts import Receipt, Receipts
 from tocsin.runtime.seal import Keyring
 from tocsin.runtime.sessions import Sessions
@@ -229,7 +229,7 @@ class Member:
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        number = self._check(payload, group)
+        number = self._check(len(payload), group)
         if reach is not None:
             return await self._broadcast_reaching(payload, number, reach)
         while self._queue_is_full():
@@ -264,20 +264,21 @@ class Member:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
         if not payloads:
             raise InputError("broadcast_many: expected at least one message, found none")
-        number = self._check(max(payloads, key=len), group)
+        sizes = list(map(len, payloads))
+        number = self._check(max(sizes), group)
         while self._queue_is_full():
             await self._wait_for_room()
             self._check_open()
         receipt = Receipt(self._driver.commits.sync)
-        self._driver.packers[number].put_many(payloads)
+        self._driver.packers[number].put_many(payloads, sum(sizes))
         self._receipts.put(number, receipt, len(payloads))
         self.stat_broadcast += len(payloads)
         self._want_turn()
         return receipt
 
-    def _check(self, payload: bytes, group: str | None) -> int:
-        if len(payload) > MESSAGE_BYTES_MAX:
-            raise TooLarge(f"broadcast: expected at most {MESSAGE_BYTES_MAX} bytes, found {len(payload)}")
+    def _check(self, size: int, group: str | None) -> int:
+        if size > MESSAGE_BYTES_MAX:
+            raise TooLarge(f"broadcast: expected at most {MESSAGE_BYTES_MAX} bytes, found {size}")
         self._check_open()
         if self.view is not None and not self.view.primary:
             raise NotPrimary(

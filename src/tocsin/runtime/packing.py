@@ -1,72 +1,26 @@
-"""Application messages to frames and back.
-
-A protocol orders frames; an application sends messages. A frame carries many small messages or one piece of a large
-one. Numbers: each origin numbers its messages 0, 1, 2, …; a frame says the number of its first message.
-"""
+"""Application messages to frames and back."""
 
 import io
 from collections import deque
-from typing import Annotated, Final
-
-import msgspec
-from msgspec import Meta
+from typing import Final
 
 from tocsin.core.errors import DecodeError
+from tocsin.runtime.frame_format import (
+    ENVELOPE_BYTES,
+    FRAME_BYTES,
+    PER_MESSAGE_BYTES,
+    Numbers,
+    Packed,
+    Piece,
+    pack,
+    pack_piece,
+    unpack,
+)
 
-FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 segment headers still one call of the kernel (64 KiB)
-ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
-PER_MESSAGE_BYTES: Final = 5  # of a message's length field, at the most
-MESSAGE_BYTES_MAX: Final = 64 << 20
 UNFINISHED_MAX: Final = (
     4  # large messages of one origin; it sends one after the other, but they may overtake each other
 )
 MESSAGES_PER_FRAME_MAX: Final = 16_384  # empty messages are a byte each; a frame stays a bounded piece of work
-
-_Number = Annotated[int, Meta(ge=0, lt=1 << 62)]
-
-
-class Packed(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
-    """Whole messages, in the order in which they were broadcast."""
-
-    number: _Number  # of the first
-    messages: list[bytes]
-
-
-class Piece(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
-    """A piece of one large message; the pieces of a message follow one another in its origin's stream."""
-
-    number: _Number
-    total: Annotated[int, Meta(ge=1, le=MESSAGE_BYTES_MAX)]
-    offset: Annotated[int, Meta(ge=0, le=MESSAGE_BYTES_MAX)]
-    chunk: bytes | memoryview
-
-
-class Numbers(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a frame holds, for those who need no content."""
-
-    number: int  # of the first message
-    count: int  # messages that end in this frame
-
-
-class _PieceOf(Piece, frozen=True, array_like=True, tag=1, gc=False):
-    chunk: bytes
-
-
-_encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(Packed | _PieceOf)
-
-
-def unpack(frame: bytes) -> Packed | Piece:
-    """What a frame holds. Frames come from members that hold the key, yet are checked like everything from outside."""
-    try:
-        content: Packed | Piece = _decoder.decode(frame)
-        return content
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        raise DecodeError(f"not a frame: {error}") from None
-
-
-def pack(number: int, messages: list[bytes]) -> bytes:
-    return _encoder.encode(Packed(number, messages))
 
 
 class Packer:
@@ -85,9 +39,10 @@ class Packer:
         self._queue.append(message)
         self.queued_bytes += len(message)
 
-    def put_many(self, messages: list[bytes]) -> None:
+    def put_many(self, messages: list[bytes], size: int) -> None:
+        """`size`: of all together."""
         self._queue.extend(messages)
-        self.queued_bytes += sum(map(len, messages))
+        self.queued_bytes += size
 
     def take(self, number: int) -> tuple[bytes, Numbers]:
         """The next frame, as full as the queue allows; its first message gets this number, unless it is the next piece
@@ -97,21 +52,26 @@ class Packer:
             return self._take_piece(head, number)
         queue = self._queue
         room = FRAME_BYTES - ENVELOPE_BYTES
+        size = 0
         taken: list[bytes] = []
-        while queue and len(taken) < MESSAGES_PER_FRAME_MAX:
-            room -= len(queue[0]) + PER_MESSAGE_BYTES
-            if room < 0:
+        for message in queue:
+            length = len(message)
+            room -= length + PER_MESSAGE_BYTES
+            if room < 0 or len(taken) == MESSAGES_PER_FRAME_MAX:
                 break
-            taken.append(queue.popleft())
-        self.queued_bytes -= sum(map(len, taken))
-        return _encoder.encode(Packed(number, taken)), Numbers(number, len(taken))
+            taken.append(message)
+            size += length
+        for _ in taken:
+            queue.popleft()
+        self.queued_bytes -= size
+        return pack(number, taken), Numbers(number, len(taken))
 
     def _take_piece(self, head: bytes, number: int) -> tuple[bytes, Numbers]:
         offset = self._large_offset
         if offset == 0:
             self._large_number = number
         end = min(offset + FRAME_BYTES - ENVELOPE_BYTES - 32, len(head))
-        frame = _encoder.encode(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
+        frame = pack_piece(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
         numbers = Numbers(self._large_number, 1 if end == len(head) else 0)
         self._large_offset = end
         if end == len(head):

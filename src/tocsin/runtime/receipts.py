@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from tocsin.core.errors import TocsinError
 from tocsin.runtime.errors import Unknown
-from tocsin.runtime.packing import Numbers
+from tocsin.runtime.frame_format import Numbers
 
 
 class Receipt:

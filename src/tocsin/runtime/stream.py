@@ -6,8 +6,9 @@ that a rollback, or the rest of a large message, finds the frames before it wher
 
 from tocsin.core.errors import DecodeError
 from tocsin.runtime import wal_format
+from tocsin.runtime.frame_format import Packed, Piece, unpack
 from tocsin.runtime.frame_log import FrameLog
-from tocsin.runtime.packing import Packed, Piece, Unpacker, unpack
+from tocsin.runtime.packing import Unpacker
 
 
 class _Frame:

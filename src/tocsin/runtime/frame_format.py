@@ -1,0 +1,67 @@
+"""What a frame holds: many small messages, or one piece of a large one.
+
+A protocol orders frames; an application sends messages. Each origin numbers its messages 0, 1, 2, …; a frame says the
+number of its first message.
+"""
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from tocsin.core.errors import DecodeError
+
+FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 segment headers still one call of the kernel (64 KiB)
+ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
+PER_MESSAGE_BYTES: Final = 5  # of a message's length field, at the most
+MESSAGE_BYTES_MAX: Final = 64 << 20
+
+_Number = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class Packed(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
+    """Whole messages, in the order in which they were broadcast."""
+
+    number: _Number  # of the first
+    messages: list[bytes]
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
+    """A piece of one large message; the pieces of a message follow one another in its origin's stream."""
+
+    number: _Number
+    total: Annotated[int, Meta(ge=1, le=MESSAGE_BYTES_MAX)]
+    offset: Annotated[int, Meta(ge=0, le=MESSAGE_BYTES_MAX)]
+    chunk: bytes | memoryview
+
+
+class Numbers(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a frame holds, for those who need no content."""
+
+    number: int  # of the first message
+    count: int  # messages that end in this frame
+
+
+class _PieceOf(Piece, frozen=True, array_like=True, tag=1, gc=False):
+    chunk: bytes
+
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(Packed | _PieceOf)
+
+
+def unpack(frame: bytes) -> Packed | Piece:
+    """What a frame holds. Frames come from members that hold the key, yet are checked like everything from outside."""
+    try:
+        content: Packed | Piece = _decoder.decode(frame)
+        return content
+    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise DecodeError(f"not a frame: {error}") from None
+
+
+def pack(number: int, messages: list[bytes]) -> bytes:
+    return _encoder.encode(Packed(number, messages))
+
+
+def pack_piece(piece: Piece) -> bytes:
+    return _encoder.encode(piece)

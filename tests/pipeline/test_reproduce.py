@@ -121,6 +121,12 @@ def test_shapes_are_judged_by_their_intervals() -> None:
     assert [verdict(True), verdict(False, "why"), verdict(False)] == [AGREES, DIFFERS, NOT_REPRODUCED]
 
 
+def test_numbers_are_told_without_exponents() -> None:
+    assert Point(1336.7, 128.4, 3).told(3) == "1,340 ± 130"
+    assert Point(0.00018, 0.000073, 3).told() == "0.00018 ± 7.3e-05"
+    assert Point(2.0, 0.0, 3).told() == "2"
+
+
 def reproduced() -> Reproduced:
     chart = Chart(
         name="one",
@@ -165,6 +171,14 @@ def test_a_chart_is_the_same_bytes_again_and_twice_on_a_page() -> None:
     drawn = page(reproduced(), {"one": svg(chart)})
     names = [part.split('"')[0] for part in drawn.split(' id="')[1:]]
     assert len(set(names)) == len(names), "ids of charts do not collide"
+
+
+def test_what_lies_below_zero_is_drawn() -> None:
+    def ticks(*means: float) -> str:
+        points = [(number, Point(mean, 0.001, 3)) for number, mean in enumerate(means, 1)]
+        return svg(Chart("one", "Excess", "heartbeats", "part", [Line("measured", points)]))
+
+    assert "−" in ticks(-0.02, 0.01) and "−" not in ticks(0.02, 0.01)
 
 
 def test_names_are_known_or_refused() -> None:

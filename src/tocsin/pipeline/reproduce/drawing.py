@@ -51,7 +51,7 @@ def svg(chart: Chart) -> str:
         axes.set_yscale("log")
         axes.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         axes.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
-    else:
+    elif all(point.mean >= 0 for line in chart.lines for _, point in line.points):
         axes.set_ylim(bottom=0)
     for mark in chart.marks:
         _mark(axes, mark)

@@ -12,6 +12,11 @@ import pyarrow.parquet as pq
 from tocsin.core.errors import InputError
 
 
+def short(value: float, digits: int) -> str:
+    """So many digits, without an exponent: `1,340`, not `1.34e+03`."""
+    return f"{float(f'{value:.{digits}g}'):,.15g}"
+
+
 class Point(NamedTuple):
     """A mean over replicates."""
 
@@ -30,8 +35,8 @@ class Point(NamedTuple):
     def told(self, digits: int = 4) -> str:
         """`12.3 ± 0.4`."""
         if self.half_width <= 1e-12 * abs(self.mean):  # equal replicates, but for the last bit of their sum
-            return f"{self.mean:.{digits}g}"
-        return f"{self.mean:.{digits}g} ± {self.half_width:.2g}"
+            return short(self.mean, digits)
+        return f"{short(self.mean, digits)} ± {short(self.half_width, 2)}"
 
     def over(self, divisor: float) -> "Point":
         return Point(self.mean / divisor, self.half_width / divisor, self.replications)

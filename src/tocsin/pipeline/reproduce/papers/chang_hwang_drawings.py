@@ -6,7 +6,7 @@ from tocsin.calculations.chang_hwang_formulas import Approach, num
 from tocsin.pipeline.reproduce.paper import Chart, Line, Listing, exact
 from tocsin.pipeline.reproduce.papers.chang_hwang_columns import P_S, TIME_FORMULAS, Measured
 from tocsin.pipeline.reproduce.papers.chang_hwang_judging import NAMES
-from tocsin.pipeline.reproduce.table import Point, Table
+from tocsin.pipeline.reproduce.table import Point, Table, short
 
 
 def num_chart(measured: Measured, figure: str, formulas: tuple[Approach, ...]) -> Chart:
@@ -100,10 +100,10 @@ def listing(measured: Measured, title: str) -> Listing:
                     name,
                     str(sites),
                     numbers["num"][sites].told(4),
-                    f"{measured.formula(approach, rate, sites):.4g}",
+                    short(measured.formula(approach, rate, sites), 4),
                     numbers["all"][sites].told(4),
                     time.over(1e6).told(3) if time else "",
-                    f"{measured.time_formula(approach, rate, sites) / 1e6:.3g}",
+                    short(measured.time_formula(approach, rate, sites) / 1e6, 3),
                     numbers["latency_us"][sites].over(1e6).told(3),
                 ]
             )

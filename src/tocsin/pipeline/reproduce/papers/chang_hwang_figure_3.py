@@ -12,7 +12,7 @@ from tocsin.pipeline.reproduce.papers.chang_hwang_judging import (
     ratios,
     widest,
 )
-from tocsin.pipeline.reproduce.table import Table
+from tocsin.pipeline.reproduce.table import Table, short
 
 P_S = 0.05  # the mean of the propagation delay, uniform between 0 and 0.1 s
 
@@ -150,7 +150,7 @@ def _overtaken_listing(table: Table) -> Listing:
         if where["wait_us"] == 0:
             patient = {**where, "wait_us": max(table.values("wait_us"))}
             rows.append(
-                [str(where["sites"]), f"{where['rate']:g}", f"{where['hold_s']:g}", f"{token_formula(where):.3g}"]
+                [str(where["sites"]), f"{where['rate']:g}", f"{where['hold_s']:g}", short(token_formula(where), 3)]
                 + [table.point("control", each).told(3) for each in (where, patient)]
             )
     return Listing(

@@ -14,7 +14,7 @@ from tocsin.pipeline.reproduce.papers.chang_hwang_judging import (
     rises,
     widest,
 )
-from tocsin.pipeline.reproduce.table import Point, Table
+from tocsin.pipeline.reproduce.table import Point, Table, short
 
 TURNS_MIN = 10  # fewer tokens in a run say nothing about how many more there are with errors
 
@@ -279,7 +279,7 @@ def _requests_listing(table: Table) -> Listing:
         for sites in table.values("sites"):
             point = table.point("requests", {"sites": sites, "loss": loss})
             formula = requests(sites, loss)
-            rows.append([f"{loss:g}", str(sites), point.told(3), f"{formula:.3g}", point.over(formula).told(3)])
+            rows.append([f"{loss:g}", str(sites), point.told(3), short(formula, 3), point.over(formula).told(3)])
     return Listing(
         "Requests a broadcast over N, broadcast network, A = 10/s, T = 1 s",
         ["E", "N", "measured", "(N - 1) E / (1 - E)", "ratio"],

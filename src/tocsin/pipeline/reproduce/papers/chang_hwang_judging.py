@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tocsin.pipeline.reproduce.table import Point, Table
+from tocsin.pipeline.reproduce.table import Point, Table, short
 
 TOLERANCE = 0.05  # of a formula's value: beyond it and beyond the interval, a measured mean differs
 
@@ -45,7 +45,7 @@ def below(a: Point, b: Point) -> bool:
 def ratios(pairs: Sequence[tuple[Point, float]]) -> str:
     """`0.98 to 1.03 times the formula`."""
     found = [point.mean / value for point, value in pairs]
-    low, high = f"{min(found):.3g}", f"{max(found):.3g}"
+    low, high = short(min(found), 3), short(max(found), 3)
     return low if low == high else f"{low} to {high}"
 
 

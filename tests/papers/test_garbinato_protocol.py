@@ -128,6 +128,12 @@ def test_definition_2_the_number_of_messages_comes_to_the_optimum() -> None:
 
 
 @pytest.mark.long
+def test_definition_2_with_patience_it_is_the_optimum() -> None:
+    topology = random_regular(12, 3, Rng(4), loss=0.05)
+    assert set(learned(topology, 8_000)) == {optimum(topology)}
+
+
+@pytest.mark.long
 def test_after_convergence_everybody_is_reached_as_often_as_asked() -> None:
     """100 processes of connectivity 6, L = 0.05, after 600 heartbeats: 2,000 broadcasts with what was learned."""
     topology = random_regular(100, 6, Rng(6), loss=0.05)

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from tocsin.core.rng import Rng
+from tocsin.protocols.reliability_tree.estimates import Columns, read_few, write_few
 from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key
 from tocsin.protocols.reliability_tree.wire_messages import (
     News,
     decode_news,
     encode_news,
+    read_many,
     read_varint,
     varint,
+    write_many,
 )
 
 SITES = 6
@@ -43,7 +46,9 @@ def random_table(rng: Rng) -> list[tuple[int, int, int, int, int]]:
 
 
 def as_news(table: list[tuple[int, int, int, int, int]]) -> News:
-    return News(np.array(table, dtype=np.int64).reshape(-1, 5), SITES)
+    rows = np.array(table, dtype=np.int64).reshape(-1, 5)
+    nearness = 255 - np.minimum(rows[:, 4] + 1, 255)
+    return News(rows[:, 0], rows[:, 1] << 16 | rows[:, 2], rows[:, 3] << 16 | nearness, SITES)
 
 
 def rows(knowledge: Knowledge) -> dict[int, tuple[int, int, int, int]]:
@@ -152,6 +157,31 @@ def test_an_estimate_takes_a_few_bytes() -> None:
     assert table is not None and (table.keys == keys).all()
     assert (table.evidence == 760 << 16 | 40).all()
     assert (table.ranks == 30 << 16 | 255 - 4).all()  # one hand further
+
+
+def many(data: bytes) -> Columns | None:
+    found = read_many(data, SITES)
+    return None if found is None else (found.keys.tolist(), found.evidence.tolist(), found.ranks.tolist())
+
+
+def test_few_and_many_are_written_and_read_alike() -> None:
+    rng = Rng(5)
+    for _ in range(500):
+        table = random_table(rng)
+        if table:
+            columns = [list(column) for column in zip(*table, strict=True)]
+            data = write_few(columns)
+            assert data == write_many([np.array(column) for column in columns])
+            assert read_few(data, SITES) == many(data) is not None
+            place = rng.below(len(data))
+            spoiled = data[:place] + bytes([rng.below(256)]) + data[place + 1 :]
+            assert read_few(spoiled, SITES) == many(spoiled)
+    for _ in range(3_000):
+        noise = bytes(rng.below(256) if rng.chance(0.3) else rng.below(9) for _ in range(5 * rng.below(8)))
+        assert read_few(noise, SITES) == many(noise)
+    for length in range(1, 12):
+        long = b"\xff" * length + b"\x00" + bytes(4)
+        assert read_few(long, SITES) == many(long)
 
 
 def test_varints() -> None:

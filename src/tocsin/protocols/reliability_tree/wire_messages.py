@@ -1,7 +1,8 @@
 """Estimates as bytes: five small numbers each, most of them one byte (not compiled: NumPy does the work).
 
 An estimate is (key, successes, failures, version, distortion); keys increase, and the differences are sent. Every
-number is a varint: seven bits a byte, the lowest first, the highest bit saying that more follow.
+number is a varint: seven bits a byte, the lowest first, the highest bit saying that more follow. A few estimates are
+read and written one by one (`estimates.py`): most heartbeats have only a few.
 """
 
 from functools import lru_cache
@@ -9,20 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from tocsin.protocols.reliability_tree.estimates import DISTORTION_MAX, FIELDS, read_few, write_few
 from tocsin.protocols.reliability_tree.messages import EVIDENCE_MAX, VERSION_MAX
 
-FIELDS = 5
-DISTORTION_MAX = 255
 BYTES_PER_NUMBER_MAX = 9  # 63 bits
+FEW_ROWS = 64
+FEW_BYTES = 512
 TABLES_KEPT = 64  # sets of keys that processes share
 DECODED_KEPT = 64  # the same news go to many neighbours: in one process they are decoded once
 
 
 def encode_news(columns: list[Any]) -> bytes:
     """Columns keys (increasing), successes, failures, versions, distortions to bytes."""
+    if len(columns[0]) <= FEW_ROWS:
+        return write_few([column.tolist() for column in columns])
+    return write_many(columns)
+
+
+def write_many(columns: list[Any]) -> bytes:
     count = len(columns[0])
-    if count == 0:
-        return b""
     table = np.empty((count, FIELDS), dtype=np.uint64)
     for place in range(FIELDS):
         table[:, place] = columns[place]
@@ -56,11 +62,10 @@ def varints(values: Any) -> bytes:
 class News:
     """Decoded estimates, a column each, not to be changed: the same object is handed to many."""
 
-    def __init__(self, table: Any, sites: int) -> None:
-        self.keys: Any = table[:, 0].astype(key_type(sites))  # strictly increasing
-        self.evidence: Any = (table[:, 1] << 16 | table[:, 2]).astype(np.uint32)  # successes, failures
-        nearness = DISTORTION_MAX - np.minimum(table[:, 4] + 1, DISTORTION_MAX)  # one hand further
-        self.ranks: Any = (table[:, 3] << 16 | nearness).astype(np.uint32)  # see knowledge.py
+    def __init__(self, keys: Any, evidence: Any, ranks: Any, sites: int) -> None:
+        self.keys: Any = np.array(keys, dtype=key_type(sites))  # strictly increasing
+        self.evidence: Any = np.array(evidence, dtype=np.uint32)  # successes, failures
+        self.ranks: Any = np.array(ranks, dtype=np.uint32)  # see knowledge.py
         self._located: Any = None  # a table's keys …
         self._places: Any = None  # … and where ours are in it, if all are
 
@@ -96,6 +101,13 @@ def _shared_keys(data: bytes, width: int) -> Any:
 @lru_cache(maxsize=DECODED_KEPT)
 def decode_news(data: bytes, sites: int) -> News | None:
     """The estimates of some bytes, or None for what no process of ours sends."""
+    if len(data) > FEW_BYTES:
+        return read_many(data, sites)
+    few = read_few(data, sites)
+    return None if few is None else News(*few, sites)
+
+
+def read_many(data: bytes, sites: int) -> News | None:
     numbers = _numbers(data)
     if numbers is None or len(numbers) == 0 or len(numbers) % FIELDS:
         return None
@@ -114,7 +126,8 @@ def decode_news(data: bytes, sites: int) -> News | None:
         return None
     if (table[:, 4] > DISTORTION_MAX).any():
         return None
-    return News(table, sites)
+    nearness = DISTORTION_MAX - np.minimum(table[:, 4] + 1, DISTORTION_MAX)  # one hand further
+    return News(keys, table[:, 1] << 16 | table[:, 2], table[:, 3] << 16 | nearness, sites)
 
 
 def _numbers(data: bytes) -> Any | None:

@@ -1,6 +1,7 @@
 """Journals: Arrow files that other readers take as they are, the log behind them, retention, and traces."""
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars
@@ -12,11 +13,16 @@ import tocsin
 from tests.runtime.live_groups import run, until, write_group
 from tocsin.check import check
 from tocsin.core.errors import InputError
-from tocsin.runtime.archive import journal_files
+from tocsin.runtime import arrow_files, journal, journal_format
+from tocsin.runtime.archive import Archive, journal_files
+from tocsin.runtime.frame_format import pack
 from tocsin.runtime.identity import is_running, site_folders
 from tocsin.runtime.journal import journal_batches, journal_is_whole
+from tocsin.runtime.journal_format import RowMaker
+from tocsin.runtime.stream import Stream
 from tocsin.runtime.trace import write_trace
-from tocsin.runtime.wal_format import segments_in
+from tocsin.runtime.wal import Wal
+from tocsin.runtime.wal_format import segment_path, segments_in
 from tocsin.traces.parquet import read_rows
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
@@ -85,6 +91,81 @@ def test_the_log_behind_the_files_is_part_of_the_journal(tmp_path: Path) -> None
     run(body)
     assert not is_running(folder)
     assert len(_delivered(folder)) == 100
+
+
+def _grown(tmp_path: Path) -> tuple[Path, list[bytes]]:
+    """The folder of a member whose log lies in several files, none of them in the journal yet; and its deliveries."""
+    messages = [b"%d" % number + bytes(2000) for number in range(100)]
+    _fill(write_group(tmp_path, sites="a", tail=SMALL + "archive = false\n"), messages[:1])
+    folder = tmp_path / "data" / "a"
+    wal = Wal(folder / "wal", 1, 65_536)
+    stream = Stream(0, wal.log)
+    for number, message in enumerate(messages[1:], 1):
+        payload = pack(number, [message])
+        op, _ = stream.deliver(0, number, payload)
+        wal.stage_checkpoint([])
+        wal.stage_delivery(op, payload)
+        laid = wal.layout()
+        wal.write(laid)
+        wal.apply(laid)
+        stream.on_applied([])
+    wal.close()
+    assert len(segments_in(folder / "wal")) > 3
+    return folder, messages
+
+
+def _archive(folder: Path, segment: int) -> None:
+    """As a running member does: the Arrow file first, then the file of the log is let go of, and written over."""
+    Archive(folder, ("a",), ("all",), 0, (1 << 40, 0)).add(segment)
+    path = segment_path(folder / "wal", segment)
+    path.write_bytes(bytes(path.stat().st_size))
+    path.rename(path.with_suffix(".spare"))
+
+
+def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the chaos test, at round 101: a member's file seemed to be missing, and with it 4,000 deliveries."""
+    folder, messages = _grown(tmp_path)
+    segments = segments_in(folder / "wal")
+    for segment in segments[:-1]:  # while the one before is being read
+        plain = arrow_files.feed_segment
+
+        def feed(maker: RowMaker, wal: Path, number: int, segment: int = segment, plain: Any = plain) -> Any:
+            for batch in plain(maker, wal, number):
+                if number == segment and segment_path(wal, number).exists():
+                    _archive(folder, number)
+                yield batch
+
+        monkeypatch.setattr(journal, "feed_segment", feed)
+        monkeypatch.setattr(journal_format, "BATCH_ROWS", 5)
+        assert _delivered(folder) == messages
+        assert journal_files(folder / "journal")[-1] == segment
+        monkeypatch.undo()
+
+
+def test_a_file_that_leaves_the_log_while_others_are_read_is_read_once(tmp_path: Path) -> None:
+    folder, messages = _grown(tmp_path)
+    segments = segments_in(folder / "wal")
+    _archive(folder, segments[0])
+    batches = journal_batches(folder)
+    found = [next(batches)]
+    for segment in segments[1:-1]:
+        _archive(folder, segment)
+    found += list(batches)
+    assert [payload for payload in pa.Table.from_batches(found)["payload"].to_pylist() if payload] == messages
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    folder, _ = _grown(tmp_path)
+
+    def broken(maker: RowMaker, wal: Path, number: int) -> Any:
+        raise FileNotFoundError(2, "No such file", str(segment_path(wal, 99)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal, "feed_segment", broken)
+        with pytest.raises(InputError, match=r"99\.wal: missing, and the log refers to it"):
+            _delivered(folder)
 
 
 def test_retention_drops_the_oldest_and_a_trace_of_the_rest_is_refused(tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ class _Files:
             self._mapped[segment] = MappedFile(segment_path(self._folder, segment))
         return self._mapped[segment].view
 
+    def require_there(self) -> None:
+        """What was read of a file that has left the log since may have been written over."""
+        for segment in self._mapped:
+            segment_path(self._folder, segment).stat()
+
     def let_go(self) -> None:
         for mapped in self._mapped.values():
             mapped.let_go()
@@ -41,7 +46,8 @@ class _Files:
 
 
 def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
-    """Feed a file of the log to a row maker; yields record batches as they fill."""
+    """Feed a file of the log to a row maker; yields record batches as they fill. FileNotFoundError if it, or one that
+    it refers to, has left the log meanwhile."""
     files = _Files(folder)
     try:
         view = files.view(segment)
@@ -59,6 +65,7 @@ def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
                 if maker.is_full():
                     files.let_go()
                     yield maker.take()
+        files.require_there()
     finally:
         files.close()
     if maker.count:

@@ -14,8 +14,8 @@ from tocsin.protocols.reliability_tree.estimates import DISTORTION_MAX, FIELDS, 
 from tocsin.protocols.reliability_tree.messages import EVIDENCE_MAX, VERSION_MAX
 
 BYTES_PER_NUMBER_MAX = 9  # 63 bits
-FEW_ROWS = 64
-FEW_BYTES = 512
+FEW_ROWS = 128
+FEW_BYTES = 1024
 TABLES_KEPT = 64  # sets of keys that processes share
 DECODED_KEPT = 64  # the same news go to many neighbours: in one process they are decoded once
 

@@ -39,8 +39,10 @@ def convergence(crashes: Table, losses: Table, tolerances: Table) -> Section:
             title="What converged means: connectivity 6, L = 0.05",
             x_label="tolerance: every loss is known to within this",
             y_label="heartbeats of a process over a link",
-            lines=[Line("until all have converged", tolerances.series("heartbeats", "tolerance", {}))],
-            marks=[Mark("the paper: about 400", PAPER_LIKELY_TOLERANCE, 400)],
+            lines=[
+                Line("until all have converged", tolerances.series("heartbeats", "tolerance", {})),
+                Line("the paper: about 400", [(x, exact(400)) for x in tolerances.values("tolerance")], formula=True),
+            ],
         )
     )
     return Section(

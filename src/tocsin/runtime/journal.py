@@ -1,5 +1,6 @@
 """Reading a journal: its Arrow files, and behind them what the write-ahead log holds that is not yet in one."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
         logged = segments_in(wal)
         for number in journal_files(folder):
             if number > done:
-                yield from _arrow_batches(journal_path(folder, number))
+                with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile
+                    yield from _arrow_batches(journal_path(folder, number))
                 done = number
         rest = [segment for segment in logged if segment > done]
         maker = RowMaker(identity.sites, tuple(identity.groups), identity.sites.index(identity.site))

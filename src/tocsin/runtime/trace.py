@@ -25,17 +25,22 @@ def write_trace(paths: list[Path], target: Path) -> int:
     identities = [read_identity(folder) for folder in folders]
     if len({(identity.group, identity.protocol, identity.sites) for identity in identities}) != 1:
         raise InputError(f"{paths[0]}: expected journals of one group, found several")
+    _require_whole(folders)
+    frames = _frames(folders)
+    with TraceWriter(target, identities[0].group, [each.site for each in identities], one_clock=False) as writer:
+        for site, folder in enumerate(folders):
+            _write_site(writer, site, folder, frames)
+        _require_whole(folders)  # still: members may be running
+    return writer.close()
+
+
+def _require_whole(folders: list[Path]) -> None:
     for folder in folders:
         if not journal_is_whole(folder):
             raise InputError(
                 f"{folder}: expected a journal from its first start on, found that retention dropped its oldest part; "
                 "a trace of the rest would look whole"
             )
-    frames = _frames(folders)
-    with TraceWriter(target, identities[0].group, [each.site for each in identities], one_clock=False) as writer:
-        for site, folder in enumerate(folders):
-            _write_site(writer, site, folder, frames)
-    return writer.close()
 
 
 def _rows(folder: Path) -> Iterator[tuple[Any, ...]]:

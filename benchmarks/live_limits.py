@@ -9,7 +9,6 @@ Run: python -m benchmarks.live_limits [--messages 10000000] [--seconds 10] [--js
 import argparse
 import asyncio
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 import tocsin
 from tests.live.harness import LiveGroup, wait_until
+from tocsin.runtime.status import peak_memory_bytes
 
 MEMORY_BAR_BYTES = 300_000_000
 IDLE_BAR = 0.01  # of a core
@@ -49,7 +49,7 @@ async def relay(path: str, site: str, messages: int) -> None:
         if isinstance(batch, tocsin.Batch):
             count += len(batch.payloads)
             if count == messages // 3 // CHUNK * CHUNK * 3:
-                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+                peak = peak_memory_bytes()
                 seconds = time.monotonic() - began
                 print(json.dumps({"delivered": count, "seconds": seconds, "memory_bytes_max": peak}), flush=True)
     await sending

@@ -8,7 +8,6 @@ of a hundred intervals, or one next to it. The bars hold by processor time, sinc
 """
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -31,6 +30,7 @@ from tocsin.core.generators import random_regular, random_tree, ring, vary
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.planning.reliability import maximum_reliability_tree, optimize
+from tocsin.runtime.status import peak_memory_bytes
 
 REACH = 0.9999
 TOLERANCE = 0.02
@@ -137,7 +137,7 @@ def large_tree() -> int:
     simulation.world.sites[0].broadcast(now, 0, b"x")
     run_until(simulation, now + PERIOD_US)
     rows = sum(len(machine.knowledge) for machine in machines(simulation))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_memory_bytes()
     print(
         f"{TREE_SITES} processes in a random tree: all known to all after {periods} heartbeats, {rows} estimates; "
         f"a broadcast of {plan.messages} messages promised {plan.reach:.6f}, missed {len(plan.left_out)}, incomplete "

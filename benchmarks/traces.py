@@ -12,7 +12,6 @@ sites, few deliveries each). Memory: the resident peak of a process that writes 
 
 import gc
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 from tocsin.check.case import Case
 from tocsin.check.collect import collect
 from tocsin.check.properties import PROPERTIES
+from tocsin.runtime.status import peak_memory_bytes
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import BROADCAST, DATA, DELIVER, RECEIVE, VIEW, Row
 
@@ -200,7 +200,7 @@ def write(sites: int, folder: Path) -> None:
             else:
                 sink.append(site, number * 3, DELIVER, "all", origin, number // sites, None, None, 100, number, 1)
     spent = time.monotonic() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_memory_bytes()
     print(peak, round(spent), (folder / "trace.parquet").stat().st_size)
 
 

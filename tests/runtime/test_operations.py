@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
 from tocsin.runtime.doctor import examine, here
 from tocsin.runtime.group_config import read_group
 from tocsin.runtime.keys import read_keys
-from tocsin.runtime.status import ask
+from tocsin.runtime.status import ask, peak_memory_bytes
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
@@ -153,3 +155,12 @@ def test_the_doctor_finds_the_site_that_lives_here(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("127.0.0.1", "198.51.100.7"))
     with pytest.raises(InputError, match="--as NAME"):
         here(read_group(path))
+
+
+def test_the_peak_of_memory_is_that_of_this_process_alone() -> None:
+    """`getrusage` begins with the peak of the process that started this one: a small member of a large parent would
+    seem to be large."""
+    ballast = bytes(range(256)) * (1 << 20)  # 256 MiB, touched
+    words = "from tocsin.runtime.status import peak_memory_bytes; print(peak_memory_bytes())"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert 1 << 20 < int(done.stdout) < len(ballast) < peak_memory_bytes()

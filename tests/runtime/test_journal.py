@@ -1,5 +1,6 @@
 """Journals: Arrow files that other readers take as they are, the log behind them, retention, and traces."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+import xxhash
 
 import tocsin
 from tests.runtime.live_groups import run, until, write_group
@@ -22,7 +24,7 @@ from tocsin.runtime.journal_format import RowMaker
 from tocsin.runtime.stream import Stream
 from tocsin.runtime.trace import write_trace
 from tocsin.runtime.wal import Wal
-from tocsin.runtime.wal_format import segment_path, segments_in
+from tocsin.runtime.wal_format import HEAD, MAGIC, segment_path, segments_in
 from tocsin.traces.parquet import read_rows
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
@@ -131,8 +133,8 @@ def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
     for segment in segments[:-1]:  # while the one before is being read
         plain = arrow_files.feed_segment
 
-        def feed(maker: RowMaker, wal: Path, number: int, segment: int = segment, plain: Any = plain) -> Any:
-            for batch in plain(maker, wal, number):
+        def feed(maker: RowMaker, wal: Path, number: int, kind: Any, segment: int = segment, plain: Any = plain) -> Any:
+            for batch in plain(maker, wal, number, kind):
                 if number == segment and segment_path(wal, number).exists():
                     _archive(folder, number)
                 yield batch
@@ -156,10 +158,30 @@ def test_a_file_that_leaves_the_log_while_others_are_read_is_read_once(tmp_path:
     assert [payload for payload in pa.Table.from_batches(found)["payload"].to_pylist() if payload] == messages
 
 
+def test_a_file_that_is_cut_while_it_is_read_is_read_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was written over is cut behind its last batch when it is closed. Mapped, what was there could not be
+    touched any more: the system would end the reader."""
+    folder, messages = _grown(tmp_path)
+    path = segment_path(folder / "wal", segments_in(folder / "wal")[-1])
+    whole = path.read_bytes()
+    old = HEAD.pack(MAGIC, 1000, 500_000, 0)  # of the file that it was before
+    path.write_bytes(whole + old + bytes(1 << 20))
+    plain = xxhash.xxh3_64
+
+    def checksum(lengths: bytes, segment: int) -> Any:
+        if lengths == old[len(MAGIC) : len(MAGIC) + len(lengths)]:
+            os.truncate(path, len(whole))
+        return plain(lengths, segment)
+
+    monkeypatch.setattr(xxhash, "xxh3_64", checksum)
+    assert _delivered(folder) == messages
+    assert path.stat().st_size == len(whole)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     folder, _ = _grown(tmp_path)
 
-    def broken(maker: RowMaker, wal: Path, number: int) -> Any:
+    def broken(maker: RowMaker, wal: Path, number: int, kind: Any) -> Any:
         raise FileNotFoundError(2, "No such file", str(segment_path(wal, 99)))
 
     with pytest.MonkeyPatch.context() as patch:

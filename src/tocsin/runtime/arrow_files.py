@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tocsin.runtime.journal_format import SCHEMA, RowMaker
 from tocsin.runtime.wal_format import (
+    CopiedFile,
     Deliver,
     MappedFile,
     Snapshot,
@@ -18,37 +19,40 @@ from tocsin.runtime.wal_format import (
     segments_in,
 )
 
+FileKind = type[MappedFile] | type[CopiedFile]
+
 
 class _Files:
-    """The files of a log, mapped when first asked for."""
+    """The files of a log, opened when first asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: FileKind) -> None:
         self._folder = folder
-        self._mapped: dict[int, MappedFile] = {}
+        self._kind = kind
+        self._open: dict[int, MappedFile | CopiedFile] = {}
 
     def view(self, segment: int) -> memoryview:
-        if segment not in self._mapped:
-            self._mapped[segment] = MappedFile(segment_path(self._folder, segment))
-        return self._mapped[segment].view
+        if segment not in self._open:
+            self._open[segment] = self._kind(segment_path(self._folder, segment))
+        return self._open[segment].view
 
     def require_there(self) -> None:
         """What was read of a file that has left the log since may have been written over."""
-        for segment in self._mapped:
+        for segment in self._open:
             segment_path(self._folder, segment).stat()
 
     def let_go(self) -> None:
-        for mapped in self._mapped.values():
-            mapped.let_go()
+        for file in self._open.values():
+            file.let_go()
 
     def close(self) -> None:
-        for mapped in self._mapped.values():
-            mapped.close()
+        for file in self._open.values():
+            file.close()
 
 
-def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
+def feed_segment(maker: RowMaker, folder: Path, segment: int, kind: FileKind = MappedFile) -> Iterator[Any]:
     """Feed a file of the log to a row maker; yields record batches as they fill. FileNotFoundError if it, or one that
     it refers to, has left the log meanwhile."""
-    files = _Files(folder)
+    files = _Files(folder, kind)
     try:
         view = files.view(segment)
         for batch in read_batches(view, segment):
@@ -72,19 +76,18 @@ def feed_segment(maker: RowMaker, folder: Path, segment: int) -> Iterator[Any]:
         yield maker.take()
 
 
-def prime(maker: RowMaker, wal_folder: Path, segment: int) -> None:
+def prime(maker: RowMaker, wal_folder: Path, segment: int, kind: FileKind = MappedFile) -> None:
     """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it."""
-    path = segment_path(wal_folder, segment)
-    mapped = MappedFile(path)
+    file = kind(segment_path(wal_folder, segment))
     try:
-        first = next(read_batches(mapped.view, segment), None)
+        first = next(read_batches(file.view, segment), None)
         snapshot = first.operations.ops[0] if first is not None else None
     finally:
-        mapped.close()
+        file.close()
     if isinstance(snapshot, Snapshot) and any(state.unfinished for state in snapshot.groups):
         for earlier in segments_in(wal_folder):
             if earlier < segment:
-                for _ in feed_segment(maker, wal_folder, earlier):
+                for _ in feed_segment(maker, wal_folder, earlier, kind):
                     maker.forget()
 
 

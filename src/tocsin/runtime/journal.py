@@ -12,7 +12,7 @@ from tocsin.runtime.archive import journal_files, journal_path
 from tocsin.runtime.arrow_files import feed_segment, prime
 from tocsin.runtime.identity import read_identity
 from tocsin.runtime.journal_format import RowMaker
-from tocsin.runtime.wal_format import segment_path, segments_in
+from tocsin.runtime.wal_format import CopiedFile, segment_path, segments_in
 
 
 def journal_batches(site_dir: Path) -> Iterator[Any]:
@@ -36,8 +36,8 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
         for segment in rest:
             try:
                 if segment == rest[0]:
-                    prime(maker, wal, segment)
-                batches = list(feed_segment(maker, wal, segment))
+                    prime(maker, wal, segment, CopiedFile)
+                batches = list(feed_segment(maker, wal, segment, CopiedFile))
             except FileNotFoundError as error:
                 if segments_in(wal) == logged:
                     raise InputError(f"{error.filename}: missing, and the log refers to it") from None

@@ -226,3 +226,17 @@ class MappedFile:
         self.view.release()
         if self._map is not None:
             self._map.close()
+
+
+class CopiedFile:
+    """A file read whole, for readers beside a running member: it may cut the file, and what was mapped behind the cut
+    could not be touched any more."""
+
+    def __init__(self, path: Path) -> None:
+        self.view = memoryview(path.read_bytes())
+
+    def let_go(self) -> None:
+        """Nothing can be read again."""
+
+    def close(self) -> None:
+        self.view.release()

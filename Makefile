@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 UNIT := .venv/.compiled
 BENCHMARKS := kernel traces planning pipeline_sweep pipeline_audit reliability live live_brokers live_limits
-SOURCES := $(shell find src/tocsin/core src/tocsin/planning src/tocsin/protocols src/tocsin/sim src/tocsin/runtime -name '*.py' 2>/dev/null)
+SOURCES := $(shell find src/tocsin/core src/tocsin/planning src/tocsin/protocols src/tocsin/sim src/tocsin/live -name '*.py' 2>/dev/null)
 
 .PHONY: help setup run test test-all check bench reproduce lock clean
 

@@ -1,10 +1,11 @@
-"""Compiles core, planning, protocols, sim and the live runtime's inner loop as one mypyc unit:
+"""Compiles core, planning, protocols, sim and the inner loop of live as one mypyc unit:
 `python setup.py build_ext --inplace`.
 
-Left out: files that hold only msgspec structs (they are C already), package files, and what reads documents or drives
+Left out: files that define msgspec structs (they are C already), package files, and what reads documents or drives
 whole runs rather than events.
 """
 
+import ast
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,42 +16,44 @@ from setuptools.command.build_ext import build_ext
 
 PACKAGE = Path("src/tocsin")
 FOLDERS = ("core", "planning", "protocols", "sim")
-LIVE = (  # of runtime: what every datagram and every message goes through
+LIVE = (  # what every datagram and every message goes through
     "backlog",
     "clock",
     "commits",
     "driver",
-    "frame_log",
     "happenings",
-    "inject",
-    "keeper",
     "packing",
     "receipts",
-    "seal",
-    "segments",
+    "storage/delivery_log",
+    "storage/keeper",
+    "storage/log",
+    "storage/log_files",
     "stream",
     "timers",
-    "udp",
-    "wal",
-    "wal_files",
-    "wire",
+    "wire/inject",
+    "wire/seal",
+    "wire/segments",
+    "wire/udp",
+    "wire/wire",
 )
-NOT_COMPILED = {
-    "__init__.py",
-    "codec.py",
-    "config.py",
-    "errors.py",
-    "exploration.py",
-    "message.py",
-    "messages.py",
-    "protocol.py",
-    "registry.py",
-    "run.py",
-    "scenario.py",
-    "swarm.py",
-    "swarm_draw.py",
-    "transcript.py",
+NOT_COMPILED = {  # what runs once a document or once a run
+    "core/codec.py",
+    "core/errors.py",
+    "core/files.py",
+    "core/plain_tables.py",
+    "protocols/registry.py",
+    "protocols/reliability_tree/wire_messages.py",
+    "sim/run.py",
+    "sim/scenario.py",
+    "sim/swarm/draw.py",
+    "sim/transcript.py",
 }
+STRUCTS = {"Struct", "Message", "Record", "Options", "Config"}  # a file with a class of such a base is not compiled
+
+
+def defines_structs(path: Path) -> bool:
+    classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
+    return any(ast.unparse(base).rpartition(".")[2] in STRUCTS for each in classes for base in each.bases)
 
 
 def unit() -> list[str]:
@@ -59,9 +62,11 @@ def unit() -> list[str]:
         path
         for folder in FOLDERS
         for path in (PACKAGE / folder).rglob("*.py")
-        if path.name not in NOT_COMPILED and not path.name.endswith(("_config.py", "_messages.py"))
+        if path.name != "__init__.py"
+        and path.relative_to(PACKAGE).as_posix() not in NOT_COMPILED
+        and not defines_structs(path)
     ]
-    return sorted(map(str, machines + [PACKAGE / "runtime" / f"{name}.py" for name in LIVE]))
+    return sorted(map(str, machines + [PACKAGE / "live" / f"{name}.py" for name in LIVE]))
 
 
 def extensions() -> list[Extension]:

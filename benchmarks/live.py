@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.live_peers import Corosync, corosync_missing, measure_members
 from tests.live import namespaces
-from tocsin.runtime.keys import new_key, write_keys
+from tocsin.live.wire.keys import new_key, write_keys
 
 BARS = {100: 5.0, 1024: 3.0, 8192: 2.0}  # messages a second, at least so many times the peer's
 LATENCY_BAR = 3.0  # at most so many times the peer's median

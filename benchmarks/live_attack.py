@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.live.test_hostile import hostile_datagrams
-from tocsin.runtime.group_config import read_group
+from tocsin.live.group_config import read_group
 
 KINDS = 2000  # datagrams made beforehand, and repeated
 

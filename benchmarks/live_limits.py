@@ -17,7 +17,7 @@ from typing import Any
 
 import tocsin
 from tests.live.harness import LiveGroup, wait_until
-from tocsin.runtime.status import peak_memory_bytes
+from tocsin.live.operations.status import peak_memory_bytes
 
 MEMORY_BAR_BYTES = 300_000_000
 IDLE_BAR = 0.01  # of a core

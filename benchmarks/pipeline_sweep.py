@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tocsin.pipeline.cell import Cell, run_cell
-from tocsin.pipeline.grid import Grid
-from tocsin.pipeline.grid_config import GridConfig
-from tocsin.pipeline.results import Results
-from tocsin.pipeline.session import SessionOptions, open_session
-from tocsin.pipeline.sweep import Sweep
+from tocsin.spark.session import SessionOptions, open_session
+from tocsin.spark.sweep.cell import Cell, run_cell
+from tocsin.spark.sweep.grid import Grid
+from tocsin.spark.sweep.grid_config import GridConfig
+from tocsin.spark.sweep.results import Results
+from tocsin.spark.sweep.sweep import Sweep
 
 CORES = min(2, os.cpu_count() or 1)
 UNEVEN_BAR = 1.15

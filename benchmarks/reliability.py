@@ -29,8 +29,8 @@ from tocsin.calculations.garbinato_runs import (
 from tocsin.core.generators import random_regular, random_tree, ring, vary
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
+from tocsin.live.operations.status import peak_memory_bytes
 from tocsin.planning.reliability import maximum_reliability_tree, optimize
-from tocsin.runtime.status import peak_memory_bytes
 
 REACH = 0.9999
 TOLERANCE = 0.02

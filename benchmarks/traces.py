@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tocsin.check.case import Case
-from tocsin.check.collect import collect
-from tocsin.check.properties import PROPERTIES
-from tocsin.runtime.status import peak_memory_bytes
+from tocsin.live.operations.status import peak_memory_bytes
+from tocsin.properties.case import Case
+from tocsin.properties.collect import collect
+from tocsin.properties.properties import PROPERTIES
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import BROADCAST, DATA, DELIVER, RECEIVE, VIEW, Row
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import tocsin
-from tocsin.runtime.keys import new_key, write_keys
+from tocsin.live.wire.keys import new_key, write_keys
 
 GROUP = """
 name = "hello"

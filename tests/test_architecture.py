@@ -13,17 +13,16 @@ PACKAGE = ROOT / "src" / "tocsin"
 
 MAY_IMPORT = {  # folder: the folders of the package that it may import besides itself
     "core": set(),
-    "traces": {"core", "files"},
-    "check": {"core", "traces"},
+    "traces": {"core"},
+    "properties": {"core", "traces"},
     "planning": {"core"},
     "protocols": {"core", "planning"},
-    "sim": {"core", "planning", "protocols", "traces", "check", "files"},
-    "runtime": {"core", "planning", "protocols", "traces", "files"},
-    "calculations": {"core", "planning", "protocols", "sim", "check", "traces"},
-    "pipeline": {"calculations", "core", "planning", "protocols", "traces", "check", "sim", "files", "web"},
-    "web": {"core", "traces"},
+    "sim": {"core", "planning", "protocols", "traces", "properties"},
+    "live": {"core", "planning", "protocols", "traces"},
+    "calculations": {"core", "planning", "protocols", "sim", "properties", "traces"},
+    "spark": {"calculations", "core", "planning", "protocols", "traces", "properties", "sim"},
 }
-PURE = ("core", "planning", "protocols", "sim", "check")  # these folders decide and compute; they do not act
+PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
     "asyncio",
     "logging",
@@ -66,12 +65,12 @@ def test_the_core_imports_nothing_that_acts(folder: str) -> None:
         assert not acting, f"{path} imports {acting}"
 
 
-def test_nothing_but_the_pipeline_needs_spark() -> None:
+def test_nothing_but_the_spark_folder_needs_spark() -> None:
     """In a Python of its own, in which pyspark cannot be imported, everything else can."""
     modules = [
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         for path in sorted(PACKAGE.rglob("*.py"))
-        if "pipeline" not in path.parts and path.name != "__init__.py"
+        if "spark" not in path.parts and path.name != "__init__.py"
     ]
     assert len(modules) > 100
     program = (

@@ -18,4 +18,4 @@ awk '/^(setuptools|wheel|packaging)==/{on=1} on{print} on&&!/\\$/{on=0}' require
 .venv/bin/pip install -q --disable-pip-version-check --require-hashes --no-deps -r .venv/build-tools.lock
 .venv/bin/pip install -q --disable-pip-version-check --require-hashes --no-deps --no-build-isolation -r requirements.lock
 .venv/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
-.venv/bin/python -m tocsin.pipeline.java
+.venv/bin/python -m tocsin.spark.java

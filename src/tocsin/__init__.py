@@ -10,7 +10,7 @@ import tocsin._sources  # noqa: F401  (first: decides between compiled and inter
 
 if TYPE_CHECKING:
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
-    from tocsin.runtime.errors import (
+    from tocsin.live.errors import (
         AlreadyRunning,
         Closed,
         KeyMismatch,
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
         TooLarge,
         Unknown,
     )
-    from tocsin.runtime.events import Batch, Delivery, Missed, Rollback, View
-    from tocsin.runtime.member import Member, join
-    from tocsin.runtime.receipts import Receipt
+    from tocsin.live.events import Batch, Delivery, Missed, Rollback, View
+    from tocsin.live.member import Member, join
+    from tocsin.live.receipts import Receipt
 
 __version__ = "0.1.0"
 
 _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),
-    "tocsin.runtime.errors": (
+    "tocsin.live.errors": (
         "AlreadyRunning",
         "Closed",
         "KeyMismatch",
@@ -40,9 +40,9 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "TooLarge",
         "Unknown",
     ),
-    "tocsin.runtime.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
-    "tocsin.runtime.member": ("Member", "join"),
-    "tocsin.runtime.receipts": ("Receipt",),
+    "tocsin.live.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
+    "tocsin.live.member": ("Member", "join"),
+    "tocsin.live.receipts": ("Receipt",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 _HERE = Path(__file__).parent
-_UNIT = ("core", "planning", "protocols", "sim", "runtime")  # where setup.py compiles
+_UNIT = ("core", "planning", "protocols", "sim", "live")  # where setup.py compiles
 
 
 class _SourcesOnly:

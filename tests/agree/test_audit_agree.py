@@ -13,16 +13,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.check.random_traces import RandomTrace, random_trace
-from tests.pipeline.trace_files import MadeRun, write_rows
-from tocsin.check import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, Report, Verdict, check
-from tocsin.pipeline.audit import tasks
-from tocsin.pipeline.audit.audit import AuditResult, audit, outline
-from tocsin.pipeline.audit.executor import LocalExecutor
-from tocsin.pipeline.audit.limits import Limits
-from tocsin.pipeline.audit.tally import AT_LEAST
-from tocsin.pipeline.kernels import scan
-from tocsin.pipeline.kernels.index import index_part
+from tests.properties.random_traces import RandomTrace, random_trace
+from tests.spark.trace_files import MadeRun, write_rows
+from tocsin.properties import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, Report, Verdict, check
+from tocsin.properties.kernels import scan
+from tocsin.properties.kernels.index import index_part
+from tocsin.spark.audit import tasks
+from tocsin.spark.audit.audit import AuditResult, audit, outline
+from tocsin.spark.audit.executor import LocalExecutor
+from tocsin.spark.audit.limits import Limits
+from tocsin.spark.audit.tally import AT_LEAST
 from tocsin.traces.rows import Row
 
 BLOCK = 150  # traces in a test, and …

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tocsin.core.files import PLAIN_TABLES_LENGTH_MIN, read_document
 from tocsin.core.generators import random_connected, vary
+from tocsin.core.plain_tables import read_plain_tables
 from tocsin.core.rng import Rng
-from tocsin.files import PLAIN_TABLES_LENGTH_MIN, read_document
-from tocsin.plain_tables import read_plain_tables
 
 TRIPLE = '"' * 3
 FRAGMENTS = st.sampled_from(

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tocsin.check import check
+from tocsin.properties import check
 from tocsin.traces.reader import read_rows
 
 LONG = """\

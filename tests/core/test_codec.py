@@ -17,7 +17,7 @@ from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
-from tocsin.sim.swarm_draw import draw_scenario
+from tocsin.sim.swarm.draw import draw_scenario
 
 ROUNDS = 300
 

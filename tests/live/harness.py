@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from tests.live.live_groups import free_ports
 from tests.live.namespaces import Namespaces
-from tests.runtime.live_groups import free_ports
-from tocsin.check import check
 from tocsin.core.errors import TocsinError
-from tocsin.runtime.keys import new_key, write_keys
-from tocsin.runtime.status import ask
-from tocsin.runtime.trace import write_trace
+from tocsin.live.operations.status import ask
+from tocsin.live.storage.trace import write_trace
+from tocsin.live.wire.keys import new_key, write_keys
+from tocsin.properties import check
 from tocsin.traces.parquet import read_rows
 
 POLL_SECONDS = 0.02

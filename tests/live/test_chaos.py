@@ -13,8 +13,8 @@ import pytest
 
 from tests.live import namespaces
 from tests.live.harness import LiveGroup, wait_until
+from tocsin.live.storage.journal import journal_batches
 from tocsin.protocols.registry import REGISTRY
-from tocsin.runtime.journal import journal_batches
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.runtime.group_config import read_group
+from tocsin.live.group_config import read_group
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.live.harness import LiveGroup, wait_until
+from tocsin.live.group_config import Group, read_group
+from tocsin.live.wire.keys import new_key, read_keys
+from tocsin.live.wire.seal import HEADER, Keyring, Sealer
+from tocsin.live.wire.segments import OFFSET, Splitter
 from tocsin.protocols.registry import REGISTRY
-from tocsin.runtime.group_config import Group, read_group
-from tocsin.runtime.keys import new_key, read_keys
-from tocsin.runtime.seal import HEADER, Keyring, Sealer
-from tocsin.runtime.segments import OFFSET, Splitter
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tocsin.core.files import read_document
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.core.topology_config import topology_from_document
-from tocsin.files import read_document
 from tocsin.planning.distances import HostDistances
 from tocsin.planning.priorities import check_lists, coordinator_tree, shortest_distance_first, tree_cost
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from tocsin.core.config import decode_config
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.exploration import Exploration, Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Exploration, Limits
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
-from tocsin.sim.swarm import first_failure
+from tocsin.sim.swarm.swarm import first_failure
 
 
 def small(

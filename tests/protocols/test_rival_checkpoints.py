@@ -5,7 +5,7 @@ import pytest
 from tests.mutation import mutated
 from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.registry import REGISTRY
-from tocsin.sim.swarm import run_seed
+from tocsin.sim.swarm.swarm import run_seed
 
 FOLDER = "tocsin.protocols.baselines."
 SEEDS = 12

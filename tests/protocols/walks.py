@@ -9,10 +9,10 @@ everything promised must hold.
 
 from typing import Any, Final
 
-from tocsin.check import FAIL, Report, check
 from tocsin.core.config import decode_config
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
+from tocsin.properties import FAIL, Report, check
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import stage
 from tocsin.sim.stage import Input, StageSite

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from tocsin.sim.fingerprint import fingerprint
+from tocsin.sim.explore.fingerprint import fingerprint
 
 
 class Part:

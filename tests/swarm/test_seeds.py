@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.protocols.registry import REGISTRY
-from tocsin.sim.swarm import add_up, never_happened, run_seed
+from tocsin.sim.swarm.swarm import add_up, never_happened, run_seed
 
 KEPT: dict[str, list[int]] = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text())
 SEEDS = 40

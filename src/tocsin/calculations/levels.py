@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tocsin.calculations.calculation import Calculation
-from tocsin.check import FAIL, LEVELS, check, level_holds
+from tocsin.properties import FAIL, LEVELS, check, level_holds
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import run_to_end
 from tocsin.sim.scenario import scenario_from_document

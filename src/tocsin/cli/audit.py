@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tocsin.check import level_properties
 from tocsin.cli.progress import Bar
 from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
 from tocsin.core.errors import EnvironmentMissing, InputError
+from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
-from tocsin.files import read_document
-from tocsin.pipeline.audit.audit import AuditResult, audit, outline
-from tocsin.pipeline.audit.columns import TraceMap, read_trace_map
-from tocsin.pipeline.audit.executor import Executor, LocalExecutor, SparkExecutor
-from tocsin.pipeline.audit.limits import SCRATCH, limits_from_settings
-from tocsin.pipeline.audit.page import write_page
-from tocsin.pipeline.audit.pieces import find_files
-from tocsin.pipeline.audit.sorting import sort_with_spark
-from tocsin.pipeline.audit.surveying import survey_result
-from tocsin.pipeline.session import SessionOptions, parse_settings, start_session, watched
+from tocsin.properties import level_properties
+from tocsin.spark.audit.audit import AuditResult, audit, outline
+from tocsin.spark.audit.columns import TraceMap, read_trace_map
+from tocsin.spark.audit.executor import Executor, LocalExecutor, SparkExecutor
+from tocsin.spark.audit.limits import SCRATCH, limits_from_settings
+from tocsin.spark.audit.page import write_page
+from tocsin.spark.audit.pieces import find_files
+from tocsin.spark.audit.sorting import sort_with_spark
+from tocsin.spark.audit.surveying import survey_result
+from tocsin.spark.session import SessionOptions, parse_settings, start_session, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tocsin.check import check, level_properties
 from tocsin.cli.progress import Bar
 from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
+from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
-from tocsin.files import read_document
+from tocsin.properties import check, level_properties
 from tocsin.traces.reader import count_rows, has_one_clock, read_rows
 from tocsin.traces.rows import Row
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from tocsin.runtime.doctor import Finding, examine, here
-from tocsin.runtime.group_config import read_group
+from tocsin.live.group_config import read_group
+from tocsin.live.operations.doctor import Finding, examine, here
 
 EXAMPLES = """\
 examples:

@@ -7,8 +7,8 @@ from typing import Any
 
 from tocsin.cli.progress import Bar
 from tocsin.core.errors import InputError
-from tocsin.sim.exploration import Exploration, Limits, tell_violation
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Exploration, Limits, tell_violation
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import load_scenario
 
 SITES_MAX = 4

@@ -13,13 +13,13 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from tocsin.cli.event_lines import event_lines
 from tocsin.core.errors import InputError
-from tocsin.runtime.errors import NotPrimary
-from tocsin.runtime.frame_format import MESSAGE_BYTES_MAX
-from tocsin.runtime.group_config import Group
-from tocsin.runtime.lines import event_lines
-from tocsin.runtime.member import Member, join
-from tocsin.runtime.receipts import Receipt
+from tocsin.live.errors import NotPrimary
+from tocsin.live.frame_format import MESSAGE_BYTES_MAX
+from tocsin.live.group_config import Group
+from tocsin.live.member import Member, join
+from tocsin.live.receipts import Receipt
 
 EXAMPLES = """\
 examples:

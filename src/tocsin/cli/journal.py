@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tocsin.cli.event_lines import delivery_line, view_line
 from tocsin.core.errors import InputError
-from tocsin.runtime.identity import site_folders
-from tocsin.runtime.journal import journal_batches
-from tocsin.runtime.lines import delivery_line, view_line
-from tocsin.runtime.trace import write_trace
+from tocsin.live.storage.identity import site_folders
+from tocsin.live.storage.journal import journal_batches
+from tocsin.live.storage.trace import write_trace
 
 EXAMPLES = """\
 examples:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tocsin.core.errors import InputError
-from tocsin.runtime.keys import new_key, read_keys, write_keys
+from tocsin.live.wire.keys import new_key, read_keys, write_keys
 
 EXAMPLES = """\
 examples:

@@ -11,9 +11,9 @@ import msgspec
 from tocsin.cli import plan_tables
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
+from tocsin.core.files import read_document
 from tocsin.core.topology import Topology
 from tocsin.core.topology_config import groups_from_document, nearest_name, topology_from_document
-from tocsin.files import read_document
 from tocsin.planning.balance import balanced
 from tocsin.planning.distances import HostDistances
 from tocsin.planning.priorities import ListsVerdict, check_lists, mean_link_cost, shortest_distance_first

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.cli.progress import Bar
-from tocsin.pipeline.reproduce.paper import AGREES, DIFFERS, Claim
-from tocsin.pipeline.reproduce.reproduction import NAMES, Reproduced, Reproduction, papers, write_all
-from tocsin.pipeline.session import SessionOptions, cores_of, open_session, parse_settings
-from tocsin.pipeline.sweep import Progress
+from tocsin.spark.reproduce.paper import AGREES, DIFFERS, Claim
+from tocsin.spark.reproduce.reproduction import NAMES, Reproduced, Reproduction, papers, write_all
+from tocsin.spark.session import SessionOptions, cores_of, open_session, parse_settings
+from tocsin.spark.sweep.sweep import Progress
 
 EXAMPLES = f"""\
 names: {", ".join(NAMES)} (default: all)

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
-from tocsin.check import FAIL, PASS, check
 from tocsin.cli.showcase_page import Moment, write_page
 from tocsin.cli.showcase_stage import LOSS, SITES, Stage
 from tocsin.core.errors import TocsinError
-from tocsin.runtime.trace import write_trace
+from tocsin.live.storage.trace import write_trace
+from tocsin.properties import FAIL, PASS, check
 from tocsin.traces.parquet import read_rows
 
 EXAMPLES = """\

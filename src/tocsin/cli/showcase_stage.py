@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from tocsin.core.errors import EnvironmentMissing, TocsinError
-from tocsin.runtime.keys import new_key, write_keys
-from tocsin.runtime.status import ask
+from tocsin.live.operations.status import ask
+from tocsin.live.wire.keys import new_key, write_keys
 
 SITES = "abcde"
 LOSS = 0.05

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tocsin.check import Report
 from tocsin.cli.progress import Bar
 from tocsin.cli.tables import print_verdicts
 from tocsin.core.errors import InputError
+from tocsin.properties import Report
 from tocsin.sim.run import SLICE_EVENTS, answer, check_rows
 from tocsin.sim.scenario import Scenario, load_scenario
 from tocsin.sim.simulation import Simulation

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tocsin.runtime.group_config import read_group
-from tocsin.runtime.status import ask
+from tocsin.live.group_config import read_group
+from tocsin.live.operations.status import ask
 
 EXAMPLES = """\
 examples:

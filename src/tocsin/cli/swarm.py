@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tocsin.cli.progress import Bar
 from tocsin.core.errors import InputError
-from tocsin.files import write_whole
+from tocsin.core.files import write_whole
 from tocsin.protocols.registry import find_protocol
-from tocsin.sim.swarm import Outcome, add_up, never_happened, run_seed, shrink
+from tocsin.sim.swarm.swarm import Outcome, add_up, never_happened, run_seed, shrink
 
 CHUNK_SEEDS = 8  # seeds handed to a process at once
 VIOLATIONS_SHOWN = 5

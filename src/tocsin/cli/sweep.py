@@ -8,14 +8,14 @@ from typing import Any
 
 from tocsin.cli.progress import Bar
 from tocsin.core.errors import InputError
-from tocsin.pipeline.cell import OK, CellResult
-from tocsin.pipeline.grid import Grid, load_grid
-from tocsin.pipeline.results import Results, read_status
-from tocsin.pipeline.session import SessionOptions, cores_of, open_session, parse_settings
-from tocsin.pipeline.sources import code_version
-from tocsin.pipeline.statistics import mean_and_half_width
-from tocsin.pipeline.sweep import Progress, Sweep
-from tocsin.pipeline.wanted import Place, failed_cells, missing_cells, wanted_cells
+from tocsin.spark.session import SessionOptions, cores_of, open_session, parse_settings
+from tocsin.spark.sweep.cell import OK, CellResult
+from tocsin.spark.sweep.grid import Grid, load_grid
+from tocsin.spark.sweep.results import Results, read_status
+from tocsin.spark.sweep.sources import code_version
+from tocsin.spark.sweep.statistics import mean_and_half_width
+from tocsin.spark.sweep.sweep import Progress, Sweep
+from tocsin.spark.sweep.wanted import Place, failed_cells, missing_cells, wanted_cells
 
 FAILURES_SHOWN = 10
 COMBINATIONS_SHOWN = 40

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from rich.console import Console
 from rich.table import Table
 
-from tocsin.check import FAIL, PASS, Report
+from tocsin.properties import FAIL, PASS, Report
 
 STYLES = {PASS: "green", FAIL: "bold red"}
 

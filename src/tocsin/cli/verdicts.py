@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tocsin.check import LEVELS, NOT_CHECKABLE, Report, failed_properties, unchecked_properties
 from tocsin.cli.tables import print_verdicts
 from tocsin.core.errors import InputError
-from tocsin.files import write_whole
+from tocsin.core.files import write_whole
+from tocsin.properties import LEVELS, NOT_CHECKABLE, Report, failed_properties, unchecked_properties
 from tocsin.traces.rows import Row
 
 

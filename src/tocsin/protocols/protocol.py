@@ -50,7 +50,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     options: type[Options]
     messages: tuple[type[Message], ...]
     records: tuple[type[Record], ...]
-    guarantees: tuple[str, ...]  # names of properties (tocsin.check) that every run must keep
+    guarantees: tuple[str, ...]  # names of properties (tocsin.properties) that every run must keep
     assumptions: Assumptions
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
     variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tocsin.check import Report, check
+from tocsin.properties import Report, check
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.sim.world import Tally, TraceSink

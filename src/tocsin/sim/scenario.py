@@ -7,12 +7,12 @@ import msgspec
 
 from tocsin.core.config import decode_config, suggestion
 from tocsin.core.errors import InputError
+from tocsin.core.files import read_document
 from tocsin.core.generators_config import GeneratedTopology, generate, generated_from_document
 from tocsin.core.message import Options
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology, refuse_bad_name
 from tocsin.core.topology_config import topology_from_document
-from tocsin.files import read_document
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
 from tocsin.sim import faults as fault_kinds

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tocsin.sim.exploration import Exploration, Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Exploration, Limits
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import load_scenario
 
 SMALL = Path(__file__).parents[3] / "examples" / "explore.toml"

@@ -7,10 +7,10 @@ import pytest
 from tests.mutation import mutated
 from tocsin.protocols.baselines.ack_all import PROTOCOL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.exploration import Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import Scenario, load_scenario
-from tocsin.sim.swarm import first_failure
+from tocsin.sim.swarm.swarm import first_failure
 
 MACHINE = "tocsin.protocols.baselines.ack_all.machine"
 SMALL = Path(__file__).parents[3] / "examples" / "explore.toml"

@@ -21,7 +21,7 @@ from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.stream import NIL
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import stage
-from tocsin.sim.fingerprint import canonical
+from tocsin.sim.explore.fingerprint import canonical
 from tocsin.sim.stage import Input, StageSite
 
 OPTIONS: dict[str, Any] = {

@@ -6,8 +6,8 @@ The long run, with partitions that come and go, is `test_exhaustive.py`.
 from pathlib import Path
 from typing import Any
 
-from tocsin.sim.exploration import Exploration, Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Exploration, Limits
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import scenario_from_document
 
 

@@ -7,7 +7,7 @@ from tests.protocols.coordinator_tree.exhaustive import Graph
 from tests.protocols.coordinator_tree.test_exhaustive import verify
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.swarm import first_failure
+from tocsin.sim.swarm.swarm import first_failure
 
 FOLDER = "tocsin.protocols.coordinator_tree"
 SEEDS = 60

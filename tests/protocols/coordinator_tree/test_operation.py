@@ -18,8 +18,8 @@ from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.sim import stage
 from tocsin.sim.run import simulate
 from tocsin.sim.stage import Input
-from tocsin.sim.swarm import run_document
-from tocsin.sim.swarm_draw import draw_scenario
+from tocsin.sim.swarm.draw import draw_scenario
+from tocsin.sim.swarm.swarm import run_document
 
 
 @pytest.mark.parametrize("seed", range(6))

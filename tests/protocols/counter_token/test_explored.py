@@ -12,7 +12,7 @@ import pytest
 from tests.protocols.small import explored
 from tocsin.core.config import decode_config
 from tocsin.protocols.counter_token import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.mutation import mutated
 from tocsin.protocols.counter_token import PROTOCOL
-from tocsin.sim.swarm import run_seed
+from tocsin.sim.swarm.swarm import run_seed
 
 FOLDER = "tocsin.protocols.counter_token."
 

@@ -7,7 +7,7 @@ import pytest
 from tests.mutation import mutated
 from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.counter_token import PROTOCOL
-from tocsin.sim.swarm import first_failure
+from tocsin.sim.swarm.swarm import first_failure
 from tocsin.sim.transcript import perform
 
 FOLDER = "tocsin.protocols.counter_token."

@@ -2,7 +2,7 @@
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.lamport import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 
 def test_nothing_goes_wrong() -> None:

@@ -6,8 +6,8 @@ from tests.mutation import mutated
 from tests.protocols.small import is_caught, small
 from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.baselines.lamport import PROTOCOL
-from tocsin.sim.exploration import Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
 
 FOLDER = "tocsin.protocols.baselines.lamport."
 

@@ -4,7 +4,7 @@ import msgspec
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.optimistic_token import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 # While guesses stand, sites may disagree on the order; what is promised at every moment is less.
 AT_EVERY_MOMENT = ("integrity", "validity", "agreement", "uniform_agreement")

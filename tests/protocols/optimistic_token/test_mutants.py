@@ -5,7 +5,7 @@ import pytest
 from tests.mutation import mutated
 from tests.protocols.small import is_caught, small
 from tocsin.protocols.baselines.optimistic_token import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 MACHINE = "tocsin.protocols.baselines.optimistic_token.machine"
 

@@ -13,7 +13,7 @@ from tocsin.protocols.protocol import Protocol
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
 SITES = list("abcde")

@@ -13,7 +13,7 @@ from tocsin.protocols.propagation_graph.machine import PropagationGraph
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
-from tocsin.sim.swarm import first_violation, run_seed
+from tocsin.sim.swarm.swarm import first_violation, run_seed
 from tocsin.traces.buffer import TraceBuffer
 
 FIGURE_5 = {"alpha": list("abcde"), "beta": list("bfgh"), "gamma": list("ab")}

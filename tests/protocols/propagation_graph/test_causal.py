@@ -11,10 +11,10 @@ from tests.protocols.small import explored
 from tocsin.core.errors import InputError
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.exploration import Limits, tell_violation
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Limits, tell_violation
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import Scenario
-from tocsin.sim.swarm import run_seed
+from tocsin.sim.swarm.swarm import run_seed
 
 STRICT = msgspec.structs.replace(PROTOCOL, guarantees=(*PROTOCOL.guarantees, "causal"))
 CAUSAL = msgspec.structs.replace(STRICT, variations={"failures": ("atomic",), "causal": (True,)})

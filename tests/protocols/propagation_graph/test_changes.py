@@ -13,7 +13,7 @@ from tocsin.sim.run import answer, check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
 SITES = list("abcdefgh")

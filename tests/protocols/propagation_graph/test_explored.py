@@ -6,7 +6,7 @@ import pytest
 from tests.protocols.propagation_graph.overlapping import CHAIN, THREE, overlapping
 from tests.protocols.small import explored
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 CHANGE = [{"at_us": 0, "change": {"x": ["a", "b", "c"]}}]  # c joins x at any moment
 CHANGES = [*CHANGE, {"at_us": 1, "change": {"y": ["a", "b"]}}]  # then a joins y, and c leaves it

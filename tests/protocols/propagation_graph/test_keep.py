@@ -19,7 +19,7 @@ from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
 from tocsin.sim.stage import Input, StageSite
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import Row
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.sim.swarm import run_seed
+from tocsin.sim.swarm.swarm import run_seed
 
 SEEDS = 12
 

@@ -15,7 +15,7 @@ from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
 NON_ATOMIC = msgspec.structs.replace(PROTOCOL, variations={"failures": ("non_atomic",)})

@@ -5,7 +5,7 @@ import pytest
 
 from tests.mutation import mutated
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.sim.swarm import run_seed
+from tocsin.sim.swarm.swarm import run_seed
 
 SEEDS = 25
 

@@ -2,7 +2,7 @@
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.push_gossip import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 
 def test_losses_repeats_and_hasty_timers() -> None:

@@ -6,7 +6,7 @@ from tests.mutation import mutated
 from tests.protocols.small import is_caught, small
 from tocsin.protocols.baselines.push_gossip import PROTOCOL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 from tocsin.sim.run import without_trace
 
 MACHINE = "tocsin.protocols.baselines.push_gossip.machine"

@@ -2,7 +2,7 @@
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.reliability_tree import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 GIVEN = {"knowledge": "given", "given_loss": 0.3, "reach": 0.8}  # two copies to one, one to the other
 

@@ -11,7 +11,7 @@ from tocsin.calculations.garbinato_runs import PERIOD_US, built, estimates, mach
 from tocsin.core.generators import ring
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.reliability_tree import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 from tocsin.sim.scenario import Scenario
 
 FOLDER = "tocsin.protocols.reliability_tree."

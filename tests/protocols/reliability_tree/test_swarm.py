@@ -6,8 +6,8 @@ import pytest
 
 from tests.protocols.reliability_tree.coverage import LEVEL, Coverage, add_seed
 from tocsin.protocols.reliability_tree import PROTOCOL
-from tocsin.sim.swarm import add_up, never_happened, run_seed
-from tocsin.sim.swarm_draw import draw_scenario
+from tocsin.sim.swarm.draw import draw_scenario
+from tocsin.sim.swarm.swarm import add_up, never_happened, run_seed
 
 FEW, MANY = 40, 2_000
 

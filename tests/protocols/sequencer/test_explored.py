@@ -8,8 +8,8 @@ import pytest
 from tests.mutation import mutated
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.sequencer import PROTOCOL
-from tocsin.sim.exploration import Limits
-from tocsin.sim.explore import explore
+from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
 
 HASTY: dict[str, Any] = {"suspect_after": 1, "election_us": 20_000}  # fewer timers, fewer states
 

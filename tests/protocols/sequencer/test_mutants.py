@@ -12,7 +12,7 @@ from tests.protocols.walks import first_wrong_walk
 from tocsin.core.config import decode_config
 from tocsin.protocols.baselines.sequencer import PROTOCOL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 from tocsin.sim.run import without_trace
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig

@@ -4,7 +4,7 @@ import msgspec
 
 from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.baselines.totem_ring import PROTOCOL
-from tocsin.sim.swarm import first_failure
+from tocsin.sim.swarm.swarm import first_failure
 
 # A site that leaves the ring may have delivered what the others never get.
 NOT_PROMISED = ("agreement", "uniform_agreement", "safe")

@@ -5,7 +5,7 @@ import pytest
 
 from tests.protocols.small import explored, small
 from tocsin.protocols.baselines.totem_ring import PROTOCOL
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 PATIENT = {"idle_us": 5_000, "retry_us": 50_000}
 BRISK = {"idle_us": 5_000, "retry_us": 6_000, "loss_us": 1, "join_us": 30_000, "consensus_us": 20_000}

@@ -8,7 +8,7 @@ restarts at every point too.
 import pytest
 
 from tests.protocols.tree_ack.small import TREES, explored, small
-from tocsin.sim.exploration import Limits
+from tocsin.sim.explore.exploration import Limits
 
 
 def test_nothing_goes_wrong() -> None:

@@ -9,7 +9,7 @@ from tests.protocols.tree_ack.invariants import Invariants
 from tocsin.core.rng import Rng
 from tocsin.sim.run import check_rows
 from tocsin.sim.scenario import scenario_from_document
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
 BLOCKS = [0, *(pytest.param(block, marks=pytest.mark.long) for block in range(1, 16))]  # of 12 seeds each

@@ -6,9 +6,9 @@ from tests.mutation import mutated
 from tests.protocols.tree_ack.small import TREES, small
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.sim.exploration import Limits
-from tocsin.sim.explore import explore
-from tocsin.sim.swarm import first_failure, run_document
+from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
+from tocsin.sim.swarm.swarm import first_failure, run_document
 
 FOLDER = "tocsin.protocols.tree_ack."
 

@@ -10,7 +10,7 @@ from tocsin.protocols.tree_ack.store import CHECKPOINT_EVERY
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario, scenario_from_document
 from tocsin.sim.simulation import Simulation
-from tocsin.sim.swarm import first_violation
+from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 
 SITES = 20

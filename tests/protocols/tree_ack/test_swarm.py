@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.sim.swarm import add_up, never_happened, run_seed
+from tocsin.sim.swarm.swarm import add_up, never_happened, run_seed
 
 SEEDS = 2_000
 BLOCK = 250

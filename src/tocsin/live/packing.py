@@ -1,0 +1,149 @@
+"""Application messages to frames and back."""
+
+import io
+from collections import deque
+from typing import Final
+
+from tocsin.core.errors import DecodeError
+from tocsin.live.frame_format import (
+    ENVELOPE_BYTES,
+    FRAME_BYTES,
+    PER_MESSAGE_BYTES,
+    Numbers,
+    Packed,
+    Piece,
+    pack,
+    pack_piece,
+    unpack,
+)
+
+UNFINISHED_MAX: Final = (
+    4  # large messages of one origin; it sends one after the other, but they may overtake each other
+)
+MESSAGES_PER_FRAME_MAX: Final = 16_384  # empty messages are a byte each; a frame stays a bounded piece of work
+
+
+class Packer:
+    """Queues messages and cuts them into frames, whatever is queued at the time."""
+
+    def __init__(self) -> None:
+        self.queued_bytes = 0  # of messages not yet in a frame
+        self._queue: deque[bytes] = deque()
+        self._large_offset = 0  # how far the message at the head, a large one, has gone into pieces
+        self._large_number = 0  # its number
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def put(self, message: bytes) -> None:
+        self._queue.append(message)
+        self.queued_bytes += len(message)
+
+    def put_many(self, messages: list[bytes], size: int) -> None:
+        """`size`: of all together."""
+        self._queue.extend(messages)
+        self.queued_bytes += size
+
+    def take(self, number: int) -> tuple[bytes, Numbers]:
+        """The next frame, as full as the queue allows; its first message gets this number, unless it is the next piece
+        of a message that has one. The queue must not be empty."""
+        head = self._queue[0]
+        if len(head) > FRAME_BYTES - ENVELOPE_BYTES - PER_MESSAGE_BYTES:
+            return self._take_piece(head, number)
+        queue = self._queue
+        room = FRAME_BYTES - ENVELOPE_BYTES
+        size = 0
+        taken: list[bytes] = []
+        for message in queue:
+            length = len(message)
+            room -= length + PER_MESSAGE_BYTES
+            if room < 0 or len(taken) == MESSAGES_PER_FRAME_MAX:
+                break
+            taken.append(message)
+            size += length
+        for _ in taken:
+            queue.popleft()
+        self.queued_bytes -= size
+        return pack(number, taken), Numbers(number, len(taken))
+
+    def _take_piece(self, head: bytes, number: int) -> tuple[bytes, Numbers]:
+        offset = self._large_offset
+        if offset == 0:
+            self._large_number = number
+        end = min(offset + FRAME_BYTES - ENVELOPE_BYTES - 32, len(head))
+        frame = pack_piece(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
+        numbers = Numbers(self._large_number, 1 if end == len(head) else 0)
+        self._large_offset = end
+        if end == len(head):
+            self._queue.popleft()
+            self.queued_bytes -= len(head)
+            self._large_offset = 0
+        return frame, numbers
+
+
+class Pieces:
+    """The pieces of one large message, until it is whole; they may come in any order."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._total = piece.total
+        self._missing = piece.total  # bytes
+        self._have: set[int] = set()  # offsets
+        self._content = io.BytesIO()  # its getvalue() hands the buffer over without a copy
+
+    def add(self, piece: Piece) -> None:
+        if piece.total != self._total or piece.offset in self._have or not piece.chunk:
+            return  # no member of ours sends that
+        if piece.offset + len(piece.chunk) > self._total:
+            return
+        self._have.add(piece.offset)
+        self._content.seek(piece.offset)
+        self._content.write(piece.chunk)
+        self._missing -= len(piece.chunk)
+
+    def whole(self) -> bytes | None:
+        return self._content.getvalue() if self._missing == 0 else None
+
+
+class Unpacker:
+    """Frames of one stream (a group at a site) to messages; keeps the unfinished large messages of each origin.
+
+    A message of which pieces were missed for good (the site was away for too long, or its origin crashed in the middle
+    of it) gives way when its origin has begun `UNFINISHED_MAX` others, and is counted: it will never be whole here."""
+
+    def __init__(self) -> None:
+        self.stat_broken = 0  # large messages dropped because pieces of them are missing
+        self._open: dict[int, dict[int, Pieces]] = {}  # by origin, then by number, oldest first; none empty
+
+    def is_open(self, origin: int) -> bool:
+        """Whether a large message of the origin is unfinished."""
+        return origin in self._open
+
+    def drop(self, origin: int, number: int) -> None:
+        """Forget an unfinished message."""
+        unfinished = self._open.get(origin, {})
+        unfinished.pop(number, None)
+        if not unfinished:
+            self._open.pop(origin, None)
+
+    def feed(self, origin: int, frame: bytes) -> tuple[int, list[bytes]]:
+        """The number of the first message that ends in this frame, and the messages that do."""
+        try:
+            content = unpack(frame)
+        except DecodeError:
+            self.stat_broken += 1
+            return 0, []
+        if isinstance(content, Packed):
+            return content.number, content.messages
+        unfinished = self._open.setdefault(origin, {})
+        pieces = unfinished.get(content.number)
+        if pieces is None:
+            if len(unfinished) >= UNFINISHED_MAX:
+                del unfinished[next(iter(unfinished))]
+                self.stat_broken += 1
+            pieces = unfinished[content.number] = Pieces(content)
+        pieces.add(content)
+        whole = pieces.whole()
+        if whole is None:
+            return content.number, []
+        self.drop(origin, content.number)
+        return content.number, [whole]

@@ -1,0 +1,104 @@
+"""What becomes of the messages an application has broadcast."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from tocsin.core.errors import TocsinError
+from tocsin.live.errors import Unknown
+from tocsin.live.frame_format import Numbers
+
+
+class Receipt:
+    """One call of `broadcast` (or of `broadcast_many`: then of its last message)."""
+
+    __slots__ = ("_error", "_position", "_sync", "_waiters", "reach")
+
+    def __init__(self, sync: Callable[[], Awaitable[None]]) -> None:
+        self.reach: float | None = None  # where one was asked for: the probability, as promised, that everybody gets it
+        self._sync = sync
+        self._position = -1  # known once ordered
+        self._error: TocsinError | None = None
+        self._waiters: list[asyncio.Future[int]] = []
+
+    async def ordered(self) -> int:
+        """Wait for its delivery here, in its place in the group's order; the answer is its position.
+        Raises `Unknown` when the member stopped before."""
+        if self._position >= 0:
+            return self._position
+        if self._error is not None:
+            raise self._error
+        waiter: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        return await waiter
+
+    async def durable(self) -> int:
+        """As `ordered`, and wait until this member's disk has it, safe from a power loss."""
+        position = await self.ordered()
+        await self._sync()
+        return position
+
+    def settle(self, position: int) -> None:
+        self._position = position
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(position)
+        self._waiters = []
+
+    def give_up(self, error: TocsinError) -> None:
+        self._error = error
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(error)
+        self._waiters = []
+
+
+class Receipts:
+    """Follows receipts from the queue into frames, and from frames to their deliveries."""
+
+    def __init__(self, groups: int) -> None:
+        self.outstanding = 0  # receipts not yet settled
+        self._queued: list[deque[tuple[Receipt, int]]] = [deque() for _ in range(groups)]  # receipt, messages to come
+        self._frames: dict[tuple[int, int], list[tuple[Receipt, int]]] = {}  # group, frame -> receipt, its last message
+
+    def put(self, group: int, receipt: Receipt, messages: int) -> None:
+        self._queued[group].append((receipt, messages))
+        self.outstanding += 1
+
+    def put_frame(self, group: int, frame: int, receipt: Receipt) -> None:
+        """A frame that holds one message, which was in no queue."""
+        self._frames[(group, frame)] = [(receipt, 0)]
+        self.outstanding += 1
+
+    def on_broadcast(self, group: int, frame: int, numbers: Numbers) -> None:
+        """A frame was handed to the protocol: the next `count` messages of the queue end in it."""
+        queue = self._queued[group]
+        ending: list[tuple[Receipt, int]] = []
+        at = 0
+        while at < numbers.count and queue:
+            receipt, left = queue.popleft()
+            at += left
+            if at <= numbers.count:
+                ending.append((receipt, at - 1))
+            else:
+                queue.appendleft((receipt, at - numbers.count))
+        if ending:
+            self._frames[(group, frame)] = ending
+
+    def on_own_delivery(self, group: int, frame: int, position: int) -> None:
+        for receipt, index in self._frames.pop((group, frame), ()):
+            receipt.settle(position + index)
+            self.outstanding -= 1
+
+    def give_up(self) -> None:
+        """The member stops: nobody here will learn more."""
+        error = Unknown("the member stopped before this was ordered here: it may be delivered elsewhere, or never")
+        for ending in self._frames.values():
+            for receipt, _ in ending:
+                receipt.give_up(error)
+        for queue in self._queued:
+            for receipt, _ in queue:
+                receipt.give_up(error)
+            queue.clear()
+        self._frames.clear()
+        self.outstanding = 0

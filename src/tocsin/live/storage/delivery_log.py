@@ -1,0 +1,134 @@
+"""Where each delivered frame lies in the write-ahead log: the delivery log that a protocol reads back."""
+
+import os
+from array import array
+from typing import Final
+
+from tocsin.core.machine import DeliveryLog, Entry, GroupId
+from tocsin.live.storage.log_format import Deliver, GroupState
+
+_OFFSET_BITS: Final = 40  # a file of the log is below a terabyte
+FORGET_MIN: Final = 4096  # entries are dropped from the front of the index in pieces of at least this many
+
+
+class GroupIndex:
+    """The frames of one group, by position: arrays, since there may be millions."""
+
+    def __init__(self) -> None:
+        self.base = 0  # position of the first frame in the arrays
+        self.end = 0  # position after the last frame
+        self.trimmed = 0  # the protocol needs nothing below
+        self.position = 0  # next message position
+        self.unfinished: dict[int, int] = {}  # origin -> frame position where its unfinished large message begins
+        self._where = array("Q")  # file number and offset
+        self._size = array("I")
+        self._origin = array("I")
+        self._seqno = array("Q")
+        self._count = array("I")  # messages that end in the frame
+
+    def restore(self, state: GroupState) -> None:
+        """Begin an empty index where a snapshot stands."""
+        self.base = self.end = self.trimmed = state.end
+        self.position = state.position
+        self.unfinished = dict(state.unfinished)
+
+    def state(self) -> GroupState:
+        return GroupState(self.end, self.position, tuple(sorted(self.unfinished.items())))
+
+    def append(self, op: Deliver, segment: int, offset: int) -> None:
+        if op.segment >= 0:
+            segment, offset = op.segment, op.offset
+        self._where.append(segment << _OFFSET_BITS | offset)
+        self._size.append(op.size)
+        self._origin.append(op.origin)
+        self._seqno.append(op.seqno)
+        self._count.append(op.count)
+        if op.is_open:
+            self.unfinished.setdefault(op.origin, self.end)
+        else:
+            self.unfinished.pop(op.origin, None)
+        self.end += 1
+        self.position += op.count
+
+    def undo(self, begins: int) -> None:
+        """Take the newest frame back; `begins`: where its origin's unfinished message then begins, or -1."""
+        origin = self._origin[-1]
+        self.position -= self._count.pop()
+        for column in (self._where, self._size, self._origin, self._seqno):
+            column.pop()
+        self.end -= 1
+        if begins >= 0:
+            self.unfinished[origin] = begins
+        else:
+            self.unfinished.pop(origin, None)
+
+    def skip(self, position: int) -> None:
+        """Go on at a later frame position."""
+        self.base = self.end = self.trimmed = position
+        self.unfinished.clear()
+        for column in (self._where, self._size, self._origin, self._seqno, self._count):
+            del column[:]
+
+    def forget(self, position: int) -> None:
+        """Drop index entries below a position."""
+        drop = min(position, self.end) - self.base
+        if drop >= FORGET_MIN:
+            for column in (self._where, self._size, self._origin, self._seqno, self._count):
+                del column[:drop]
+            self.base += drop
+
+    def place(self, position: int) -> tuple[int, int, int]:
+        """File number, offset and size of a frame's bytes."""
+        at = position - self.base
+        where = self._where[at]
+        return where >> _OFFSET_BITS, where & ((1 << _OFFSET_BITS) - 1), self._size[at]
+
+    def trim_missing(self, files: dict[int, int]) -> None:
+        """After a restart: frames whose bytes lay in a file that was let go of were not needed, nor those before."""
+        for at in range(len(self._where) - 1, -1, -1):
+            if self._where[at] >> _OFFSET_BITS not in files:
+                self.trimmed = max(self.trimmed, self.base + at + 1)
+                return
+
+    def about(self, position: int) -> tuple[int, int, int]:
+        """Origin, frame number and count of messages of a frame."""
+        at = position - self.base
+        return self._origin[at], self._seqno[at], self._count[at]
+
+
+class FrameLog(DeliveryLog):
+    """Reads frames back by their positions."""
+
+    def __init__(self, groups: int) -> None:
+        self.groups = [GroupIndex() for _ in range(groups)]
+        self.files: dict[int, int] = {}  # file number -> descriptor
+
+    def group(self, group: GroupId) -> GroupIndex:
+        """Groups may be created while running."""
+        while len(self.groups) <= group:
+            self.groups.append(GroupIndex())
+        return self.groups[group]
+
+    def first(self, group: GroupId) -> int:
+        index = self.group(group)
+        return max(index.base, index.trimmed)
+
+    def end(self, group: GroupId) -> int:
+        return self.group(group).end
+
+    def read(self, group: GroupId, position: int, count: int) -> list[Entry]:
+        if position < self.first(group):
+            return []
+        return self.read_any(group, position, count)
+
+    def read_any(self, group: GroupId, position: int, count: int) -> list[Entry]:
+        """As `read`, and below `first` while the files are still there."""
+        index = self.group(group)
+        entries: list[Entry] = []
+        if position < index.base:
+            return entries
+        for at in range(position, min(position + count, index.end)):
+            segment, offset, size = index.place(at)
+            origin, seqno, _ = index.about(at)
+            entries.append(Entry(group, origin, seqno, os.pread(self.files[segment], size, offset)))
+        return entries

@@ -1,0 +1,96 @@
+"""Who lives in a data folder, and whether they are at home."""
+
+import asyncio
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+
+from tocsin.core.errors import InputError
+from tocsin.core.files import write_whole
+from tocsin.live.errors import AlreadyRunning
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who the member of a data folder is: `identity.json` beside its journal."""
+
+    group: str
+    protocol: str
+    site: str
+    sites: tuple[str, ...]
+    groups: dict[str, list[str]]
+
+
+def write_identity(site_dir: Path, identity: Identity) -> None:
+    """Say once who lives here; another member's folder is refused."""
+    path = site_dir / "identity.json"
+    if path.exists():
+        found = read_identity(site_dir)
+        if (found.group, found.protocol, found.site, found.sites) != (
+            identity.group,
+            identity.protocol,
+            identity.site,
+            identity.sites,
+        ):
+            raise InputError(
+                f"{path}: expected group `{identity.group}` ({identity.protocol}), site `{identity.site}`, found "
+                f"group `{found.group}` ({found.protocol}), site `{found.site}` or other sites; use another data_dir"
+            )
+    write_whole(path, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+
+
+def read_identity(site_dir: Path) -> Identity:
+    path = site_dir / "identity.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Identity)
+    except OSError as error:
+        raise InputError(f"{path}: expected a member's data folder: {(error.strerror or str(error)).lower()}") from None
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def site_folders(path: Path) -> list[Path]:
+    """A member's folder is itself; a folder of members is all of them, by name."""
+    if (path / "identity.json").exists():
+        return [path]
+    found = sorted(each.parent for each in path.glob("*/identity.json"))
+    if not found:
+        raise InputError(f"{path}: expected a member's data folder or a folder of them, found no identity.json")
+    return found
+
+
+def is_running(site_dir: Path) -> bool:
+    """Whether a member lives in this folder now."""
+    try:
+        descriptor = os.open(site_dir / "lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def require_folder(path: Path) -> None:
+    """Make a member's folder, or say why not in one line."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {(error.strerror or str(error)).lower()}") from None
+
+
+async def take_lock(site_dir: Path) -> int:
+    """The folder's lock, held until closed. A reader that looks whether we run holds it for an instant."""
+    descriptor = os.open(site_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(20):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except OSError:
+            await asyncio.sleep(0.01)
+    os.close(descriptor)
+    raise AlreadyRunning(f"{site_dir}: another process runs this member; stop it first")

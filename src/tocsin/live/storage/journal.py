@@ -1,0 +1,63 @@
+"""Reading a journal: its Arrow files, and behind them what the write-ahead log holds that is not yet in one."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tocsin.core.errors import InputError
+from tocsin.live.storage.archive import journal_files, journal_path
+from tocsin.live.storage.arrow_files import feed_segment, prime
+from tocsin.live.storage.identity import read_identity
+from tocsin.live.storage.journal_format import RowMaker
+from tocsin.live.storage.log_format import CopiedFile, segment_path, segments_in
+
+
+def journal_batches(site_dir: Path) -> Iterator[Any]:
+    """All of a journal as record batches, oldest first.
+
+    The member may be running, and turn a file of the log into an Arrow file at any moment, which it then writes over.
+    A file leaves the log only after its Arrow file is there: so the log is listed first, and what was read of a file is
+    given only if it is still there afterwards."""
+    identity = read_identity(site_dir)
+    folder, wal = site_dir / "journal", site_dir / "wal"
+    done = -1  # all files up to this one were given
+    while True:
+        logged = segments_in(wal)
+        for number in journal_files(folder):
+            if number > done:
+                with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile
+                    yield from _arrow_batches(journal_path(folder, number))
+                done = number
+        rest = [segment for segment in logged if segment > done]
+        maker = RowMaker(identity.sites, tuple(identity.groups), identity.sites.index(identity.site))
+        for segment in rest:
+            try:
+                if segment == rest[0]:
+                    prime(maker, wal, segment, CopiedFile)
+                batches = list(feed_segment(maker, wal, segment, CopiedFile))
+            except FileNotFoundError as error:
+                if segments_in(wal) == logged:
+                    raise InputError(f"{error.filename}: missing, and the log refers to it") from None
+                if not segment_path(wal, segment).exists() and not journal_path(folder, segment).exists():
+                    done = segment  # the group's file says that no Arrow files are made: it was let go of
+                break  # look again
+            yield from batches
+            done = segment
+        else:
+            return
+
+
+def _arrow_batches(path: Path) -> Iterator[Any]:
+    with pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index)
+
+
+def journal_is_whole(site_dir: Path) -> bool:
+    """Whether the journal goes back to the member's first start: retention has dropped nothing."""
+    files = journal_files(site_dir / "journal")
+    return files[0] == 0 if files else segments_in(site_dir / "wal")[:1] == [0]

@@ -1,0 +1,349 @@
+"""The write-ahead log: what a step of the machine makes durable is written as one, and after a crash is there as one.
+
+The driver stages operations, and commits them: `layout` decides where the batch goes, `write` writes it (and may run in
+a thread), `apply` makes it part of the state that is read back. `Wal` knows the format and the files; when to commit,
+and whether to wait for the disk, is the driver's business.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from tocsin.live.storage.delivery_log import FrameLog
+from tocsin.live.storage.log_files import WalFiles
+from tocsin.live.storage.log_format import (
+    Broadcast,
+    Checkpoint,
+    Deliver,
+    GroupState,
+    MappedFile,
+    Missed,
+    Op,
+    Persist,
+    Rollback,
+    Snapshot,
+    Start,
+    Stop,
+    ViewInstalled,
+    check_version,
+    content_sizes,
+    encode_batch,
+    read_batches,
+    segment_path,
+    segments_in,
+)
+
+KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
+PATIENCE = 3  # how often the size of a file a checkpoint is waited for
+
+
+Inner = tuple[bytes, int]  # a payload, and its offset in a record's bytes
+
+
+class Laid:
+    """A batch that has its place in a file."""
+
+    def __init__(
+        self, segment: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes], inner: "dict[int, Inner]"
+    ) -> None:
+        self.inner = inner  # by operation: payloads inside of its content
+        self.segment = segment
+        self.offset = offset
+        self.ops = ops
+        self.head = head
+        self.contents = contents
+        self.contents_at = offset + len(head)
+        self.length = len(head) + sum(map(len, contents))
+
+
+class Wal:
+    """One member's log, opened by its only writer."""
+
+    def __init__(self, folder: Path, groups: int, segment_bytes: int, syncs: bool = True) -> None:
+        self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
+        self.log = FrameLog(groups)
+        self.life = -1  # of the last start found
+        self.clean = True  # whether the last life ended in order
+        self.next_number = 0  # of this member's next message
+        self.view: ViewInstalled | None = None
+        self.cut_bytes = 0  # of a torn tail, found at the start
+        self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
+        self._record_bytes = 0  # of the live records
+        self.segment = -1  # the file being written; -1 before the first
+        self._folder = folder
+        self._segment_bytes = segment_bytes
+        self._offset = 0  # where the next batch goes
+        self._snapshot_end = 0  # about where the present file's snapshot ends
+        self._begun = False  # whether a first snapshot was applied
+        self._full = False  # whether the present file takes no more
+        self._ops: list[Op] = []
+        self._contents: list[bytes] = []
+        self._inner: dict[int, Inner] = {}  # by staged operation: the payload inside of its content
+        self._referred: list[bytes] = []  # frames of staged deliveries that lie elsewhere, in order
+        self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
+        self._known_bytes = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._files = WalFiles(folder, self.log.files)
+        self._recover()
+
+    # Recovery
+
+    def _recover(self) -> None:
+        segments = segments_in(self._folder)
+        for place, segment in enumerate(segments):
+            end, size, recycled = self._replay(segment)
+            if end > 0:
+                self.segment = segment
+                self._offset = end
+                self._files.ends[segment] = self._frame_ends()
+            if end < size or end == 0:
+                self.cut_bytes += 0 if recycled else size - end
+                self._files.cut(segments[place:], end)
+                break
+        self._files.ends.pop(self.segment, None)
+        for index in self.log.groups:
+            index.trim_missing(self.log.files)
+
+    def _replay(self, segment: int) -> tuple[int, int, bool]:
+        """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
+        before."""
+        path = segment_path(self._folder, segment)
+        mapped = MappedFile(path)
+        end = 0
+        recycled = False
+        size = len(mapped.view)
+        try:
+            check_version(path, mapped.view)
+            for batch in read_batches(mapped.view, segment):
+                if end == 0:
+                    if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
+                        break
+                    self._files.open_found(segment)
+                    recycled = batch.operations.ops[0].recycled
+                    self._files.begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
+                self._apply_ops(batch.operations.ops, segment, batch.contents_at, {})
+                end = batch.end
+        finally:
+            mapped.close()
+        return end, size, recycled
+
+    # Staging and committing
+
+    def stage(self, op: Op, content: bytes | None = None) -> None:
+        self._ops.append(op)
+        if content is not None:
+            self._contents.append(content)
+
+    def stage_record(self, data: bytes, payload: bytes) -> None:
+        """A record, and the payload that it holds (or b""): a later delivery of the very same object need not be
+        written."""
+        self._ops.append(Persist(len(data)))
+        self._contents.append(data)
+        if payload and data.endswith(payload):  # records have it last; one that has not is written again
+            self._inner[len(self._ops) - 1] = (payload, len(data) - len(payload))
+
+    def place_of(self, payload: bytes) -> tuple[int, int]:
+        """Where the log has these bytes already: file and offset, or -1."""
+        known = self._known.pop(id(payload), None)
+        if known is None:
+            self._inner = {place: inner for place, inner in self._inner.items() if inner[0] is not payload}
+            return -1, 0
+        self._known_bytes -= len(payload)
+        return (known[1], known[2]) if self._files.pin(known[1]) else (-1, 0)
+
+    def stage_delivery(self, op: Deliver, payload: bytes) -> None:
+        self._ops.append(op)
+        if op.segment < 0:
+            self._contents.append(payload)
+        else:
+            self._referred.append(payload)
+
+    def stage_checkpoint(self, records: list[bytes]) -> None:
+        self._ops.append(Checkpoint(tuple(map(len, records))))
+        self._contents.extend(records)
+
+    def staged(self) -> int:
+        return len(self._ops)
+
+    def staged_of(self, group: int) -> list[tuple[Op, bytes]]:
+        """The staged operations on a group's frames, with the frames delivered."""
+        found: list[tuple[Op, bytes]] = []
+        at = 0
+        referred = 0
+        for op in self._ops:
+            content = b""
+            if isinstance(op, Deliver):
+                content = self._contents[at] if op.segment < 0 else self._referred[referred]
+                referred += op.segment >= 0
+            if isinstance(op, (Deliver, Rollback, Missed)) and op.group == group:
+                found.append((op, content))
+            at += len(content_sizes(op))
+        return found
+
+    def insert(self, at: int, op: Op) -> None:
+        """Put an operation without content before some that are staged."""
+        self._ops.insert(at, op)
+        self._inner = {place + (place >= at): inner for place, inner in self._inner.items()}
+
+    def drop_staged(self) -> None:
+        self._take_staged()
+
+    def _take_staged(self) -> None:
+        self._ops = []
+        self._contents = []
+        self._inner = {}
+        self._referred = []
+
+    def layout(self) -> Laid:
+        """Give the staged operations their place. Everything laid out before must have been applied."""
+        if self.segment < 0 or self._is_full():
+            self._open_next()
+        segment = self.segment
+        head, _ = encode_batch(segment, time.time_ns() // 1000, self._ops, self._contents)
+        laid = Laid(segment, self._offset, self._ops, head, self._contents, self._inner)
+        self._offset += laid.length
+        self._take_staged()
+        return laid
+
+    def _is_full(self) -> bool:
+        """The next file repeats the live records. So it begins with a checkpoint, which replaces them; or, when none
+        comes, after as much as they are, and more, has been written besides."""
+        written = self._offset - self._snapshot_end
+        if self._full or (self._replaces_records() and written >= self._segment_bytes):
+            return True
+        return written >= max(PATIENCE * self._segment_bytes, self._record_bytes)
+
+    def _replaces_records(self) -> bool:
+        return any(isinstance(op, Checkpoint) for op in self._ops)
+
+    def _open_next(self) -> None:
+        """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
+        records = [] if self._replaces_records() else self.read_records()
+        groups = tuple(index.state() for index in self.log.groups)
+        if self.segment >= 0:
+            self._files.end(self.segment, self._offset, self._frame_ends())
+        recycled = self._files.make(self.segment + 1, self._syncs)
+        self.segment += 1
+        self._offset = 0
+        self._full = False
+        self._files.begins[self.segment] = _oldest_needed(groups)
+        sizes = tuple(map(len, records))
+        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, recycled)
+        self._snapshot_end = sum(sizes)
+        self.insert(0, snapshot)
+        self._contents[:0] = records
+
+    def write(self, laid: Laid) -> None:
+        """Write a batch; safe to run in a thread."""
+        buffers: list[bytes | memoryview] = [laid.head, *laid.contents]
+        if len(buffers) > 512:
+            buffers = [b"".join(buffers)]
+        self._files.write(laid.segment, laid.offset, buffers, laid.length)
+
+    def sync(self) -> None:
+        """Make everything written durable against a power loss; safe to run in a thread."""
+        self._files.sync(self.segment)
+
+    def apply(self, laid: Laid) -> None:
+        """The batch is written: its operations become what is read back."""
+        for op in laid.ops:
+            if isinstance(op, Deliver) and op.segment >= 0:
+                self._files.unpin(op.segment)
+        self._apply_ops(laid.ops, laid.segment, laid.contents_at, laid.inner)
+
+    def _apply_ops(self, ops: list[Op], segment: int, offset: int, inner: dict[int, Inner]) -> None:
+        for index, op in enumerate(ops):
+            if isinstance(op, Deliver):
+                self.log.group(op.group).append(op, segment, offset)
+                if op.segment >= 0 and op.segment != segment:
+                    self._files.refer(op.segment, segment, self._frame_ends())
+            elif isinstance(op, Persist):
+                self.records.append((segment, offset, op.size))
+                self._record_bytes += op.size
+                if index in inner:
+                    self._know(inner[index], segment, offset)
+            elif isinstance(op, Broadcast):
+                self.next_number = max(self.next_number, op.number + max(op.count, 1))
+            elif isinstance(op, ViewInstalled):
+                self.view = op
+            elif isinstance(op, Rollback):
+                self.log.group(op.group).undo(op.begins)
+            elif isinstance(op, Missed):
+                if op.origin < 0:
+                    self.log.group(op.group).skip(op.first + op.count)
+            elif isinstance(op, (Checkpoint, Snapshot)):
+                self.records = []
+                self._record_bytes = sum(op.sizes)
+                at = offset
+                for size in op.sizes:
+                    self.records.append((segment, at, size))
+                    at += size
+                if isinstance(op, Snapshot):
+                    self._apply_snapshot(op)
+            elif isinstance(op, Start):
+                self.life = op.life
+                self.clean = False
+            elif isinstance(op, Stop):
+                self.clean = True
+            for size in content_sizes(op):
+                offset += size
+
+    def _know(self, inner: Inner, segment: int, offset: int) -> None:
+        payload, at = inner
+        if id(payload) not in self._known:
+            self._known_bytes += len(payload)
+        self._known[id(payload)] = (payload, segment, offset + at)
+        while self._known_bytes > KNOWN_BYTES_MAX:
+            oldest = next(iter(self._known))
+            self._known_bytes -= len(self._known.pop(oldest)[0])
+
+    def _apply_snapshot(self, op: Snapshot) -> None:
+        """At the first file found, where everything stands; later ones repeat what is already known."""
+        if self._begun:
+            return
+        self._begun = True
+        self.life = op.life
+        self.next_number = op.next_number
+        self.view = op.view
+        self.clean = op.life < 0
+        for group, state in enumerate(op.groups):
+            self.log.group(group).restore(state)
+
+    # Reading back, and letting go
+
+    def read_records(self) -> list[bytes]:
+        return [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
+
+    def closed(self) -> list[int]:
+        """Closed files, oldest first."""
+        return sorted(self._files.ends)
+
+    def release(self, needed: list[int], archived: int) -> list[int]:
+        """Remove closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
+        that is not yet in the journal; what its first messages began with stays, too."""
+        begins = self._files.begins.get(archived, [])
+        needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
+        gone = self._files.release(needed, archived)
+        if gone:
+            for group, index in enumerate(self.log.groups):
+                index.forget(min(needed[group], index.end))
+        return gone
+
+    def size_bytes(self) -> int:
+        return self._offset + self._files.closed_bytes()
+
+    def close_file(self) -> None:
+        """Begin a new file with the next batch: the present one goes to the journal whole."""
+        self._full = True
+
+    def close(self) -> None:
+        """Let go of the files; what an overwritten one holds behind its last batch goes, too."""
+        self._files.close(self.segment, self._offset)
+
+    def _frame_ends(self) -> list[int]:
+        return [index.end for index in self.log.groups]
+
+
+def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:
+    """Per group, the frame position from which on a reader that starts here can put every message together."""
+    return [min((position for _, position in state.unfinished), default=state.end) for state in groups]

@@ -1,0 +1,334 @@
+"""From Arrow rows to the logs of sites: few short arrays a log, names as numbers, rows that no property needs
+left out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tocsin.core.config import suggestion
+from tocsin.core.errors import InputError
+from tocsin.properties.kernels.arrays import NONE, Codes, Flags, Ints, Small, is_dense
+from tocsin.traces.rows import DATA, EVENTS
+
+BROADCAST: Final = 0
+DELIVER: Final = 1
+ROLLBACK: Final = 2
+RECEIVE: Final = 3
+VIEW: Final = 4
+CRASH: Final = 5
+RECOVER: Final = 6
+OTHER: Final = 7  # send, drop, and what a map of columns leaves out
+EVENT_CODES: Final = {
+    "broadcast": BROADCAST,
+    "deliver": DELIVER,
+    "rollback": ROLLBACK,
+    "receive": RECEIVE,
+    "view": VIEW,
+    "crash": CRASH,
+    "recover": RECOVER,
+}
+MESSAGE_EVENTS: Final = ("broadcast", "deliver", "rollback")
+
+# What the properties are decided from; the other columns are read only for witnesses and statistics.
+NEEDED_COLUMNS: Final = (
+    "run",
+    "site",
+    "order",
+    "time_us",
+    "event",
+    "group",
+    "origin",
+    "seqno",
+    "kind",
+    "view",
+    "members",
+)
+IGNORED_EVENT: Final = ""  # the name that a map of columns gives to events that mean nothing to us
+
+Stream = tuple[str | None, str]  # group (None: a receive row that names none) and origin
+
+
+class UnsortedError(Exception):
+    """A log's rows are not stored in their order."""
+
+
+class View(NamedTuple):
+    """A view that a site installed."""
+
+    order: int
+    group: str | None  # None: the view is of all groups
+    number: int
+    members: frozenset[str]
+
+    def same_as(self, other: "View") -> bool:
+        return self.number == other.number and self.members == other.members
+
+
+@dataclass(slots=True)
+class LogPart:
+    """Neighbouring rows of one site's log, in order. Several parts may share `streams`."""
+
+    run: str
+    site: str
+    rows: int  # all of them, also those left out below
+    first_order: int
+    next_order: int  # one more than the last row's
+    hole: str | None  # the first jump between the rows of this part
+    streams: list[Stream]  # what the numbers in `stream` and `receipt_stream` mean
+    # broadcast, deliver and rollback rows
+    event: Small
+    stream: Codes
+    seqno: Ints
+    order: Ints
+    time_us: Ints
+    view: Ints
+    # receive rows of kind data that name their message
+    receipt_stream: Codes
+    receipt_seqno: Ints
+    receipt_order: Ints
+    receipt_time_us: Ints
+    # the rest
+    views: list[View]
+    crashes: list[int]  # orders
+    up: bool | None  # after the last crash or recover row; None if there is none
+    lost_views: bool = False  # view rows were left out
+
+
+def encode(table: Any, without_views: bool = False) -> list[LogPart]:
+    """The parts of logs in a table with the columns of a trace, in the order in which they lie there.
+
+    `without_views`: leave view events out, where no column says what they mean.
+    """
+    if table.num_rows == 0:
+        return []
+    return list(_Encoder(table, without_views).parts())
+
+
+class _Encoder:
+    """Whole columns are encoded at once; parts are slices of them."""
+
+    def __init__(self, table: Any, without_views: bool) -> None:
+        self._table = table
+        self._runs, self._run_names = column_codes(table, "run")
+        self._sites, self._site_names = column_codes(table, "site")
+        self._order = column_numbers(table, "order")
+        self._event = self._encode_events()
+        self._lost_views = without_views and bool((self._event == VIEW).any())
+        if self._lost_views:
+            self._event = np.where(self._event == VIEW, np.int8(OTHER), self._event)
+        groups, group_names = column_codes(table, "group")
+        origins, origin_names = column_codes(table, "origin")
+        self._groups, self._group_names = groups, group_names
+        self._messages = np.flatnonzero(self._event <= ROLLBACK)
+        self._receipts = self._data_receipts(origins)
+        self._refuse_nulls(groups, origins)
+        streams = _Streams(groups, group_names, origins, origin_names)
+        self._message_stream = streams.numbers(self._messages)
+        self._receipt_stream = streams.numbers(self._receipts)
+        self._streams = streams.names()
+        self._message_event, self._message_order = self._of_messages(self._event), self._of_messages(self._order)
+        seqno = column_numbers(table, "seqno")
+        self._message_seqno, self._receipt_seqno = self._of_messages(seqno), seqno[self._receipts]
+        times = column_numbers(table, "time_us")
+        self._message_time, self._receipt_time = self._of_messages(times), times[self._receipts]
+        self._message_view = self._of_messages(column_numbers(table, "view"))
+
+    def _of_messages(self, column: Any) -> Any:
+        """What a column has on message rows; most tables have no other rows, and need no copy."""
+        return column if len(self._messages) == len(column) else column[self._messages]
+
+    def parts(self) -> Iterator[LogPart]:
+        same = (self._runs[1:] == self._runs[:-1]) & (self._sites[1:] == self._sites[:-1])
+        starts = np.concatenate(([0], np.flatnonzero(~same) + 1))
+        ends = np.append(starts[1:], len(self._order))
+        steps = np.diff(self._order)
+        if np.any(steps[same] <= 0):
+            at = int(np.flatnonzero(same & (steps <= 0))[0]) + 1
+            raise UnsortedError(f"run {self._run_at(at)}, site {self._site_at(at)}, order {self._order[at]}")
+        jumps = np.flatnonzero(same & (steps != 1)) + 1
+        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= RECOVER))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            yield self._part(start, end, jumps, rare)
+
+    def _part(self, start: int, end: int, jumps: Ints, rare: Ints) -> LogPart:
+        first, last = np.searchsorted(self._messages, (start, end))
+        early, late = np.searchsorted(self._receipts, (start, end))
+        jump = int(np.searchsorted(jumps, start))
+        hole = None
+        if jump < len(jumps) and jumps[jump] < end:
+            at = int(jumps[jump])
+            hole = describe_hole(int(self._order[at - 1]) + 1, int(self._order[at]))
+        orders = self._order
+        part = LogPart(
+            run=self._run_at(start),
+            site=self._site_at(start),
+            rows=end - start,
+            first_order=int(orders[start]),
+            next_order=int(orders[end - 1]) + 1,
+            hole=hole,
+            streams=self._streams,
+            event=self._message_event[first:last],
+            stream=self._message_stream[first:last],
+            seqno=self._message_seqno[first:last],
+            order=self._message_order[first:last],
+            time_us=self._message_time[first:last],
+            view=self._message_view[first:last],
+            receipt_stream=self._receipt_stream[early:late],
+            receipt_seqno=self._receipt_seqno[early:late],
+            receipt_order=orders[self._receipts[early:late]],
+            receipt_time_us=self._receipt_time[early:late],
+            views=[],
+            crashes=[],
+            up=None,
+            lost_views=self._lost_views,
+        )
+        begin, stop = np.searchsorted(rare, (start, end))
+        for at in rare[begin:stop].tolist():
+            self._note(part, at)
+        return part
+
+    def _note(self, part: LogPart, at: int) -> None:
+        order = int(self._order[at])
+        if self._event[at] == CRASH:
+            part.crashes.append(order)
+            part.up = False
+        elif self._event[at] == RECOVER:
+            part.up = True
+        else:
+            number = self._value("view", at)
+            members = self._value("members", at)
+            if number is None or members is None:
+                raise bad_row(part.run, part.site, order, "expected view and members on a view row, found a null")
+            group = self._group_names[self._groups[at]] if self._groups[at] >= 0 else None
+            part.views.append(View(order, group, int(number), frozenset(members)))
+
+    def _value(self, name: str, at: int) -> Any:
+        return self._table.column(name)[at].as_py() if name in self._table.column_names else None
+
+    def _encode_events(self) -> Small:
+        codes, names = column_codes(self._table, "event")
+        known = np.full(len(names) + 1, OTHER, np.int8)
+        for index, name in enumerate(names):
+            if name in EVENT_CODES:
+                known[index] = EVENT_CODES[name]
+            elif name not in EVENTS and name != IGNORED_EVENT and np.any(codes == index):
+                at = int(np.flatnonzero(codes == index)[0])
+                what = f"unknown event `{name}`{suggestion(name, list(EVENTS))}"
+                raise bad_row(self._run_at(at), self._site_at(at), int(self._order[at]), what)
+        events: Small = known[codes]
+        return events
+
+    def _data_receipts(self, origins: Codes) -> Ints:
+        """Rows by which a site has a message: receive rows of kind data with origin and seqno."""
+        received = np.flatnonzero(self._event == RECEIVE)
+        if len(received) == 0:
+            return received
+        kinds, kind_names = column_codes(self._table, "kind")
+        if DATA not in kind_names:
+            return received[:0]
+        named = (kinds[received] == kind_names.index(DATA)) & (origins[received] >= 0)
+        named &= ~null_flags(self._table, "seqno")[received]
+        chosen: Ints = received[named]
+        return chosen
+
+    def _refuse_nulls(self, groups: Codes, origins: Codes) -> None:
+        rows = self._messages
+        bad = (groups[rows] < 0) | (origins[rows] < 0) | null_flags(self._table, "seqno")[rows]
+        if np.any(bad):
+            at = int(rows[np.flatnonzero(bad)[0]])
+            event = MESSAGE_EVENTS[self._event[at]]
+            what = f"expected group, origin and seqno on a {event} row, found a null"
+            raise bad_row(self._run_at(at), self._site_at(at), int(self._order[at]), what)
+
+    def _run_at(self, at: int) -> str:
+        return str(self._run_names[self._runs[at]])
+
+    def _site_at(self, at: int) -> str:
+        return str(self._site_names[self._sites[at]])
+
+
+class _Streams:
+    """Numbers for the pairs of group and origin that a table's rows name."""
+
+    def __init__(self, groups: Codes, group_names: list[str], origins: Codes, origin_names: list[str]) -> None:
+        self._width = len(origin_names) + 1
+        self._group_names: list[str | None] = [None, *group_names]
+        self._origin_names = origin_names
+        self._pairs = (groups.astype(np.int64) + 1) * self._width + origins
+        self._slots = len(self._group_names) * self._width
+        self._number = np.full(self._slots, -1, np.int32) if is_dense(self._slots, len(groups)) else None
+        self._found: dict[int, int] = {}  # pair: its number
+
+    def numbers(self, rows: Ints) -> Codes:
+        pairs = self._pairs if len(rows) == len(self._pairs) else self._pairs[rows]
+        if self._number is None:
+            different, inverse = np.unique(pairs, return_inverse=True)
+            return np.array([self._add(pair) for pair in different.tolist()], np.int32)[inverse]
+        for pair in np.flatnonzero(np.bincount(pairs, minlength=self._slots)).tolist() if len(pairs) else ():
+            self._number[pair] = self._add(pair)
+        numbers: Codes = self._number[pairs]
+        return numbers
+
+    def _add(self, pair: int) -> int:
+        return self._found.setdefault(pair, len(self._found))
+
+    def names(self) -> list[Stream]:
+        return [
+            (self._group_names[pair // self._width], self._origin_names[pair % self._width]) for pair in self._found
+        ]
+
+
+def column_codes(table: Any, name: str) -> tuple[Codes, list[str]]:
+    """A column of strings as numbers, -1 for null, and what they mean. An absent column is a column of nulls."""
+    if name not in table.column_names:
+        return np.full(table.num_rows, -1, np.int32), []
+    column = table.column(name)
+    if pa.types.is_null(column.type):
+        return np.full(table.num_rows, -1, np.int32), []
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), column.dictionary.to_pylist()
+
+
+def column_numbers(table: Any, name: str) -> Ints:
+    """A column of numbers, NONE for null. An absent column is a column of nulls."""
+    if name not in table.column_names or pa.types.is_null(table.column(name).type):
+        return np.full(table.num_rows, NONE, np.int64)
+    column = table.column(name)
+    try:
+        column = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise InputError(f"column `{name}`: expected numbers of at most 64 bits with a sign") from None
+    if column.null_count:
+        column = column.fill_null(NONE)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    numbers: Ints = column.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def null_flags(table: Any, name: str) -> Flags:
+    if name not in table.column_names:
+        return np.ones(table.num_rows, np.bool_)
+    if table.column(name).null_count == 0:
+        return np.zeros(table.num_rows, np.bool_)
+    flags: Flags = table.column(name).is_null().to_numpy()
+    return flags
+
+
+def describe_hole(expected: int, found: int) -> str:
+    missing = found - expected
+    return f"{missing} row{'s' if missing > 1 else ''} missing before order {found}"
+
+
+def bad_row(run: str, site: str, order: int, what: str) -> InputError:
+    return InputError(f"trace, run {run}, site {site}, order {order}: {what}")

@@ -1,0 +1,256 @@
+"""A run too large to be opened at once is cut into slices of messages, by the numbers of each stream.
+
+A cut says for each stream from which number on its messages are behind it. Cuts follow a site's deliveries, so
+that at every site the messages of one slice lie close together. A window is a few slices (its core) and one more
+on each side: whatever two messages do to each other, at least one window with one of them in its core has both,
+if no site lets a message of one slice come before a message of the slice before the one before it. `Extents` of
+all windows together show whether that is so: what windows find is then what opening the whole run would find.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tocsin.properties.kernels.arrays import Codes, Flags, Ints
+from tocsin.properties.kernels.case import Case
+from tocsin.properties.kernels.encode import LogPart, Stream
+from tocsin.properties.kernels.index import PartIndex
+
+LOWEST: Final = -(1 << 63)
+HIGHEST: Final = (1 << 63) - 1
+
+
+@dataclass(slots=True)
+class Cuts:
+    """`numbers`: by stream, the first number behind each cut, rising."""
+
+    slices: int
+    numbers: dict[Stream, list[int]]
+
+    def interval(self, stream: Stream, first: int, end: int) -> tuple[int, int]:
+        """The numbers of a stream that lie in the slices from `first` to `end`: from one, up to and without the
+        other.
+        """
+        cuts = self.numbers.get(stream, [])
+        if not cuts:  # all in the first slice
+            return (LOWEST, HIGHEST) if first <= 0 < end else (0, 0)
+        low = LOWEST if first <= 0 else cuts[first - 1]
+        high = HIGHEST if end >= self.slices else cuts[end - 1]
+        return low, high
+
+    def intervals(self, stream: Stream, first: int, end: int) -> list[tuple[int, int]]:
+        """The same of any stream; a receive row that names no group may be of any group."""
+        group, origin = stream
+        if group is not None:
+            return [self.interval(stream, first, end)]
+        of_origin = [other for other in self.numbers if other[1] == origin]
+        return [self.interval(other, first, end) for other in of_origin]
+
+    def holds(self, streams: list[Stream], stream: Codes | Ints, seqno: Ints, first: int, end: int) -> Flags:
+        """By message: whether it lies in the slices from `first` to `end`."""
+        inside = np.zeros(len(stream), np.bool_)
+        widest = max((len(self.intervals(each, first, end)) for each in streams), default=0)
+        for choice in range(widest):
+            low = np.ones(len(streams), np.int64)
+            high = np.zeros(len(streams), np.int64)
+            for number, each in enumerate(streams):
+                found = self.intervals(each, first, end)
+                if choice < len(found):
+                    low[number], high[number] = found[choice]
+            inside |= (seqno >= low[stream]) & ((seqno < high[stream]) | (high[stream] == HIGHEST))
+        return inside
+
+    def slice_of(self, streams: list[Stream], stream: Ints, seqno: Ints) -> Ints:
+        """By message: its slice."""
+        found = np.zeros(len(stream), np.int64)
+        order = np.argsort(stream, kind="stable")
+        bounds = np.searchsorted(stream[order], np.arange(len(streams) + 1))
+        for number, each in enumerate(streams):
+            own = order[bounds[number] : bounds[number + 1]]
+            if len(own) and self.numbers.get(each):
+                found[own] = np.searchsorted(self.numbers[each], seqno[own], side="right")
+        return found
+
+
+def choose_cuts(logs: dict[str, list[PartIndex]], slices: int) -> Cuts:
+    """Cuts after equal shares of the longest log's deliveries; other logs' streams are cut where those logs
+    meet them.
+    """
+    courses = {site: [block for part in parts for block in part.reached] for site, parts in logs.items()}
+    numbers: dict[Stream, list[int]] = {}
+    waiting = sorted(courses, key=lambda site: (-len(courses[site]), site))
+    while waiting:
+        site = next((s for s in waiting if any(stream in numbers for block in courses[s] for stream in block)), None)
+        site = waiting[0] if site is None else site
+        waiting.remove(site)
+        course = courses[site]
+        ends = _meeting_places(course, numbers, slices)
+        fresh = {stream for block in course for stream in block} - numbers.keys()
+        if fresh:
+            numbers |= _reached_at(course, fresh, ends)
+    return Cuts(slices, numbers)
+
+
+def _meeting_places(course: list[dict[Stream, int]], numbers: dict[Stream, list[int]], slices: int) -> list[int]:
+    """By cut: how many blocks of a log's course come before it."""
+    cut_streams = {stream for block in course for stream in block if stream in numbers}
+    if not cut_streams:
+        return [round(len(course) * cut / slices) for cut in range(1, slices)]
+    ends: list[int] = []
+    at = 0
+    for cut in range(slices - 1):
+        while at < len(course) and not any(
+            high >= numbers[stream][cut] for stream, high in course[at].items() if stream in cut_streams
+        ):
+            at += 1
+        ends.append(at)
+    return ends
+
+
+def _reached_at(course: list[dict[Stream, int]], streams: set[Stream], ends: list[int]) -> dict[Stream, list[int]]:
+    """By stream: one more than the highest number that the course has reached at each end."""
+    found: dict[Stream, list[int]] = {stream: [] for stream in streams}
+    highest: dict[Stream, int] = dict.fromkeys(streams, LOWEST)
+    at = 0
+    for end in ends:
+        for block in course[at:end]:
+            for stream, high in block.items():
+                if stream in streams:
+                    highest[stream] = max(highest[stream], high + 1)
+        at = max(at, end)
+        for stream in streams:
+            found[stream].append(highest[stream])
+    return found
+
+
+class Window(NamedTuple):
+    """The slices from `first` to `end` are its core."""
+
+    first: int
+    end: int
+
+
+def windows(slices: int, core: int) -> list[Window]:
+    return [Window(first, min(first + core, slices)) for first in range(0, slices, core)]
+
+
+def is_needed(part: PartIndex, cuts: Cuts, window: Window) -> bool:
+    """Whether a part may have rows of a window."""
+    for stream, (low, high) in part.spans.items():
+        for begin, end in cuts.intervals(stream, window.first - 1, window.end + 1):
+            if begin <= high and (low < end or end == HIGHEST):
+                return True
+    return False
+
+
+def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
+    """What a part has of a window; facts about the log are known already."""
+    bounds = (window.first - 1, window.end + 1)
+    rows = cuts.holds(part.streams, part.stream, part.seqno, *bounds)
+    receipts = cuts.holds(part.streams, part.receipt_stream, part.receipt_seqno, *bounds)
+    return LogPart(
+        run=part.run,
+        site=part.site,
+        rows=part.rows,
+        first_order=part.first_order,
+        next_order=part.next_order,
+        hole=None,
+        streams=part.streams,
+        event=part.event[rows],
+        stream=part.stream[rows],
+        seqno=part.seqno[rows],
+        order=part.order[rows],
+        time_us=part.time_us[rows],
+        view=part.view[rows],
+        receipt_stream=part.receipt_stream[receipts],
+        receipt_seqno=part.receipt_seqno[receipts],
+        receipt_order=part.receipt_order[receipts],
+        receipt_time_us=part.receipt_time_us[receipts],
+        views=[],
+        crashes=[],
+        up=None,
+    )
+
+
+class Extent(NamedTuple):
+    """Where a slice lies in a log, as orders."""
+
+    site: str
+    slice: int
+    first_delivery: int
+    last_delivery: int
+    first_event: int  # delivery or broadcast
+    last_broadcast: int
+
+
+def extents(case: Case, cuts: Cuts, window: Window) -> list[Extent]:
+    """Those of the core slices."""
+    slice_of = cuts.slice_of(case.streams, case.stream_of, case.seqno_of)
+    broadcasts = case.first_broadcast[case.first_broadcast >= 0]
+    width = cuts.slices
+    deliveries = case.rows.log[case.sequence].astype(np.int64) * width + slice_of[case.sequence_message]
+    sent = case.rows.log[broadcasts].astype(np.int64) * width + slice_of[case.message[broadcasts]]
+    slots = len(case.facts.whole) * width
+    first_delivery, last_delivery = _first_last(deliveries, case.rows.order[case.sequence], slots)
+    first_sent, last_sent = _first_last(sent, case.rows.order[broadcasts], slots)
+    found: list[Extent] = []
+    for log, site in enumerate(case.facts.whole):
+        for number in range(window.first, window.end):
+            slot = log * width + number
+            if first_delivery[slot] != HIGHEST or first_sent[slot] != HIGHEST:
+                first_event = min(int(first_delivery[slot]), int(first_sent[slot]))
+                found.append(
+                    Extent(
+                        site.site,
+                        number,
+                        int(first_delivery[slot]),
+                        int(last_delivery[slot]),
+                        first_event,
+                        int(last_sent[slot]),
+                    )
+                )
+    return found
+
+
+def _first_last(slots: Ints, orders: Ints, count: int) -> tuple[Ints, Ints]:
+    first = np.full(count, HIGHEST)
+    last = np.full(count, LOWEST)
+    np.minimum.at(first, slots, orders)
+    np.maximum.at(last, slots, orders)
+    return first, last
+
+
+class Exactness(NamedTuple):
+    """What windows decide as surely as the whole run would."""
+
+    order: bool  # fifo, inversions
+    cycles: bool  # acyclic: cuts that no site contradicts; else a cycle over many slices might be missed
+    causes: bool
+
+
+def exactness(found: Iterable[Extent], slices: int) -> Exactness:
+    by_site: dict[str, list[Extent]] = {}
+    for extent in found:
+        by_site.setdefault(extent.site, []).append(extent)
+    order = cycles = causes = True
+    for own in by_site.values():
+        first_delivery = np.full(slices + 2, HIGHEST)
+        first_event = np.full(slices + 2, HIGHEST)
+        last_delivery = np.full(slices, LOWEST)
+        last_broadcast = np.full(slices, LOWEST)
+        for extent in own:
+            first_delivery[extent.slice] = extent.first_delivery
+            first_event[extent.slice] = extent.first_event
+            last_delivery[extent.slice] = extent.last_delivery
+            last_broadcast[extent.slice] = extent.last_broadcast
+        # the earliest of this slice and all behind it; the latest of this slice and all before it
+        earliest_delivery = np.minimum.accumulate(first_delivery[::-1])[::-1]
+        earliest_event = np.minimum.accumulate(first_event[::-1])[::-1]
+        latest_delivery = np.maximum.accumulate(last_delivery)
+        latest_broadcast = np.maximum.accumulate(last_broadcast)
+        order &= bool(np.all(latest_delivery < earliest_delivery[2:]))
+        cycles &= bool(np.all(latest_delivery < earliest_delivery[1:-1]))
+        causes &= bool(np.all(latest_broadcast < earliest_event[2:]))
+    return Exactness(order, order and cycles, order and causes)

@@ -1,0 +1,182 @@
+"""The swarm: many random scenarios inside a protocol's assumptions, each checked for everything the protocol promises.
+
+A seed's scenario comes from `swarm_draw.py`; the same seed is the same run, for ever. A violation is shrunk to a small
+scenario that still shows it. `cli/swarm.py` spreads the seeds over the cores.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tocsin.core.config import decode_config
+from tocsin.core.errors import TocsinError
+from tocsin.properties import FAIL, Report
+from tocsin.protocols.protocol import Protocol
+from tocsin.sim.run import SLICE_EVENTS, check_rows, run_to_end
+from tocsin.sim.scenario import Scenario
+from tocsin.sim.scenario_config import ScenarioConfig
+from tocsin.sim.simulation import Simulation
+from tocsin.sim.swarm.draw import Document, draw_scenario
+from tocsin.traces.buffer import TraceBuffer
+
+SHRINK_RUNS_MAX = 300
+ENOUGH_SEEDS = 200  # in a swarm of so many, every intended fault must have happened
+
+_SHORT = Path()
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a seed's run came to."""
+
+    seed: int
+    violated: str | None  # "property: why", or what the code raised
+    happened: dict[str, int]  # what did go wrong, in numbers
+
+
+def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
+    """Run a drawn scenario with every message through the codec, and check what the protocol promises."""
+    config = decode_config(document, ScenarioConfig, "swarm")
+    scenario = Scenario(config, "swarm", _SHORT, protocol)
+    trace = TraceBuffer("swarm", scenario.names)
+    simulation = scenario.build(seed, trace)
+    try:
+        run_to_end(simulation, config.duration_us)
+        _finish(simulation, config.duration_us, protocol.liveness_us)
+        violated = first_violation(check_rows(scenario, trace.rows(), protocol.guarantees))
+    except (AssertionError, LookupError, TypeError, ValueError, AttributeError, TocsinError) as error:
+        violated = f"raised {type(error).__name__}: {error}"
+    tally = simulation.world.tally
+    network = simulation.world.network
+    assert network is not None
+    happened = {
+        "broadcasts": tally.broadcasts,
+        "deliveries": tally.deliveries,
+        "losses": sum(tally.drops.values()),
+        "duplicates": network.duplicated,
+        "held_up": network.held_up,
+        "crashes": tally.crashes,
+        "recoveries": tally.recoveries,
+        "partitions": tally.partitions,
+        "pauses": tally.pauses,
+        "views": tally.views,
+        "rollbacks": tally.rollbacks,
+        "missed": tally.missed,
+    }
+    return Outcome(seed=seed, violated=violated, happened=happened)
+
+
+def _finish(simulation: Simulation, ended_at: int, liveness_us: int) -> None:
+    """What was taken late (held back by flow control, say) has the protocol's bound from then on, too."""
+    while simulation.world.tally.last_broadcast_at + liveness_us > ended_at:
+        ended_at = simulation.world.tally.last_broadcast_at + liveness_us
+        while simulation.run(ended_at, SLICE_EVENTS):
+            pass
+        if simulation.world.all_quiet():
+            return
+
+
+def first_violation(report: Report) -> str | None:
+    """The first property that failed, and why."""
+    for name, verdict in report.properties.items():
+        if verdict.verdict == FAIL:
+            return f"{name}: {verdict.why}"
+    return None
+
+
+def run_seed(protocol: Protocol, seed: int) -> Outcome:
+    return run_document(protocol, draw_scenario(protocol, seed), seed)
+
+
+def first_failure(protocol: Protocol, seeds: range) -> Outcome | None:
+    """The first seed that violates something; mutants are caught with it."""
+    for seed in seeds:
+        outcome = run_seed(protocol, seed)
+        if outcome.violated is not None:
+            return outcome
+    return None
+
+
+def add_up(outcomes: list[Outcome]) -> dict[str, int]:
+    """What happened in all runs together."""
+    total: dict[str, int] = {}
+    for outcome in outcomes:
+        for what, count in outcome.happened.items():
+            total[what] = total.get(what, 0) + count
+    return total
+
+
+def never_happened(protocol: Protocol, happened: dict[str, int], seeds: int) -> list[str]:
+    """Intended faults that no run of a large swarm had: such a swarm proves less than it says."""
+    if seeds < ENOUGH_SEEDS:
+        return []
+    assume = protocol.assumptions
+    intended = ["broadcasts", "deliveries", *protocol.expects]
+    intended += ["losses"] if assume.loss_max > 0 else []
+    intended += ["duplicates"] if assume.duplication else []
+    intended += ["held_up"] if assume.reordering else []
+    intended += ["crashes", "recoveries"] if assume.crashes != "none" else []
+    intended += ["partitions"] if assume.partitions or assume.one_way_cuts else []
+    intended += ["pauses"] if assume.pauses else []
+    return [what for what in intended if happened.get(what, 0) == 0]
+
+
+# Shrinking
+
+
+def shrink(protocol: Protocol, seed: int) -> Document:
+    """A smaller scenario that violates the same property with the same seed."""
+    document = draw_scenario(protocol, seed)
+    wanted = _property(run_document(protocol, document, seed))
+    runs = 0
+    progress = True
+    while progress and runs < SHRINK_RUNS_MAX:
+        progress = False
+        for smaller in _smaller(document):
+            runs += 1
+            if runs >= SHRINK_RUNS_MAX:
+                break
+            try:
+                found = _property(run_document(protocol, smaller, seed))
+            except TocsinError:
+                continue  # not a scenario any more
+            if found == wanted:
+                document = smaller
+                progress = True
+                break
+    return document
+
+
+def _property(outcome: Outcome) -> str | None:
+    return None if outcome.violated is None else outcome.violated.partition(":")[0]
+
+
+def _smaller(document: Document) -> list[Document]:
+    """Scenarios one step simpler, boldest first."""
+    found: list[Document] = []
+    faults: list[Any] = document["faults"]
+    messages: int = document["workload"]["messages"]
+    found += [
+        _with(document, "workload", messages=less) for less in (1, messages // 2, messages - 1) if 0 < less < messages
+    ]
+    for index, fault in enumerate(faults):
+        if "calm" not in fault:
+            found.append({**document, "faults": faults[:index] + faults[index + 1 :]})
+    for key in ("loss", "duplicate", "reorder"):
+        if document["network"].get(key):
+            found.append(_with(document, "network", **{key: 0.0}))
+    if document["disk"]:
+        found.append({**document, "disk": {}})
+    if not isinstance(document["network"]["delay_us"], int):
+        found.append(_with(document, "network", delay_us=1000))
+    if "sites" in document and document["sites"] > 2:
+        found.append({**document, "sites": document["sites"] - 1})
+    if "groups" in document:
+        found.append({key: value for key, value in document.items() if key != "groups"})
+    if "senders" in document["workload"] and len(document["workload"]["senders"]) > 1:
+        found.append(_with(document, "workload", senders=document["workload"]["senders"][:1]))
+    return found
+
+
+def _with(document: Document, part: str, **changes: Any) -> Document:
+    return {**document, part: {**document[part], **changes}}

@@ -1,0 +1,95 @@
+"""Safe delivery and view synchrony broken in small stories, and the very rows that show it."""
+
+import pytest
+
+from tests.properties.stories import shown, verdict
+from tocsin.properties import FAIL, NOT_CHECKABLE, PASS
+
+
+def test_delivered_before_a_member_has_it() -> None:
+    story = "a broadcast all:a/0 \n a deliver all:a/0 \n b receive a/0 kind=data \n b deliver all:a/0"
+    assert verdict("safe", story).verdict == PASS  # two clocks: who knows
+    found = verdict("safe", story, one_clock=True)
+    assert (found.verdict, found.checked, found.violations) == (FAIL, 2, 1)
+    assert shown(found) == ["a deliver all:a/0", "b receive a/0"]
+    assert found.why == "site a delivered all:a/0 at 1 us, member b had it only at 2 us"
+
+
+def test_delivered_and_a_member_never_had_it() -> None:
+    story = "a broadcast all:a/0 \n a deliver all:a/0 \n b receive a/0 kind=data \n b crash \n c receive a/0 kind=ack"
+    found = verdict("safe", story)
+    assert (found.verdict, shown(found)) == (FAIL, ["a deliver all:a/0"])
+    assert found.why == "site a delivered all:a/0, which member c never received"
+
+
+def test_safe_asks_the_members_of_the_view() -> None:
+    story = """
+        a view view=1 members=a,b
+        a broadcast all:a/0
+        b receive a/0 kind=data
+        c send kind=token
+        a deliver all:a/0
+    """
+    assert verdict("safe", story, one_clock=True).verdict == PASS
+    assert verdict("safe", story.replace("a,b", "a,b,c"), one_clock=True).verdict == FAIL
+
+
+def test_safe_needs_receive_events() -> None:
+    found = verdict("safe", "a broadcast all:a/0 \n a deliver all:a/0 \n b receive kind=data")
+    assert found.verdict == NOT_CHECKABLE
+    assert found.why == "run story: no receive events of kind data that name their message"
+
+
+PASSAGE = """
+    a view view=1 members=a,b
+    b view view=1 members=a,b
+    a deliver all:x/0
+    a view view=2 members=a
+    b {between}
+    b view view=2 members=a
+"""
+
+
+def test_view_synchrony_broken() -> None:
+    found = verdict("view_synchrony", PASSAGE.format(between="send kind=token"))
+    assert (found.verdict, found.checked, found.violations) == (FAIL, 2, 1)
+    assert shown(found) == ["a view view=1", "a deliver all:x/0", "a view view=2", "b view view=1", "b view view=2"]
+    assert found.why == "between views 1 and 2 site a delivered all:x/0, site b did not"
+
+
+@pytest.mark.parametrize(("between", "expected"), [("deliver all:x/0", PASS), ("crash", NOT_CHECKABLE)])
+def test_view_synchrony_kept(between: str, expected: str) -> None:
+    assert verdict("view_synchrony", PASSAGE.format(between=between)).verdict == expected
+
+
+def test_view_synchrony_needs_views() -> None:
+    assert verdict("view_synchrony", "a deliver all:x/0").why == "run story: no view events"
+
+
+def test_the_same_view_installed_again_is_no_passage() -> None:
+    story = """
+        a view view=1 members=a,b
+        b view view=1 members=a,b
+        a deliver all:x/0
+        a view view=1 members=a,b
+        b view view=1 members=b,a
+    """
+    assert verdict("view_synchrony", story).verdict == NOT_CHECKABLE
+
+
+def test_who_has_left_a_group_and_comes_back_owes_nothing_of_the_time_between() -> None:
+    """c hears that it is no longer in the group, and that it is again; b, which stayed, owes what a delivered."""
+    story = """
+        a view group=g view=1 members=a,b
+        b view group=g view=1 members=a,b
+        c view group=g view=1 members=a,b
+        a deliver g:a/0
+        b {between}
+        a view group=g view=2 members=a,b,c
+        b view group=g view=2 members=a,b,c
+        c view group=g view=2 members=a,b,c
+    """
+    found = verdict("view_synchrony", story.format(between="deliver g:a/0"))
+    assert (found.verdict, found.checked) == (PASS, 2)
+    found = verdict("view_synchrony", story.format(between="send kind=token"))
+    assert (found.verdict, found.violations) == (FAIL, 1)

@@ -21,7 +21,7 @@ from tocsin.live.storage.identity import is_running, site_folders
 from tocsin.live.storage.journal import journal_batches, journal_is_whole
 from tocsin.live.storage.journal_format import RowMaker
 from tocsin.live.storage.log import Wal
-from tocsin.live.storage.log_format import HEAD, MAGIC, segment_path, segments_in
+from tocsin.live.storage.log_format import HEAD, MAGIC, log_files_in, log_path
 from tocsin.live.storage.trace import write_trace
 from tocsin.live.stream import Stream
 from tocsin.properties import check
@@ -112,14 +112,14 @@ def _grown(tmp_path: Path) -> tuple[Path, list[bytes]]:
         wal.apply(laid)
         stream.on_applied([])
     wal.close()
-    assert len(segments_in(folder / "wal")) > 3
+    assert len(log_files_in(folder / "wal")) > 3
     return folder, messages
 
 
-def _archive(folder: Path, segment: int) -> None:
+def _archive(folder: Path, file: int) -> None:
     """As a running member does: the Arrow file first, then the file of the log is let go of, and written over."""
-    Archive(folder, ("a",), ("all",), 0, (1 << 40, 0)).add(segment)
-    path = segment_path(folder / "wal", segment)
+    Archive(folder, ("a",), ("all",), 0, (1 << 40, 0)).add(file)
+    path = log_path(folder / "wal", file)
     path.write_bytes(bytes(path.stat().st_size))
     path.rename(path.with_suffix(".spare"))
 
@@ -129,31 +129,31 @@ def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
 ) -> None:
     """Found by the chaos test, at round 101: a member's file seemed to be missing, and with it 4,000 deliveries."""
     folder, messages = _grown(tmp_path)
-    segments = segments_in(folder / "wal")
-    for segment in segments[:-1]:  # while the one before is being read
-        plain = arrow_files.feed_segment
+    files = log_files_in(folder / "wal")
+    for file in files[:-1]:  # while the one before is being read
+        plain = arrow_files.feed_file
 
-        def feed(maker: RowMaker, wal: Path, number: int, kind: Any, segment: int = segment, plain: Any = plain) -> Any:
+        def feed(maker: RowMaker, wal: Path, number: int, kind: Any, file: int = file, plain: Any = plain) -> Any:
             for batch in plain(maker, wal, number, kind):
-                if number == segment and segment_path(wal, number).exists():
+                if number == file and log_path(wal, number).exists():
                     _archive(folder, number)
                 yield batch
 
-        monkeypatch.setattr(journal, "feed_segment", feed)
+        monkeypatch.setattr(journal, "feed_file", feed)
         monkeypatch.setattr(journal_format, "BATCH_ROWS", 5)
         assert _delivered(folder) == messages
-        assert journal_files(folder / "journal")[-1] == segment
+        assert journal_files(folder / "journal")[-1] == file
         monkeypatch.undo()
 
 
 def test_a_file_that_leaves_the_log_while_others_are_read_is_read_once(tmp_path: Path) -> None:
     folder, messages = _grown(tmp_path)
-    segments = segments_in(folder / "wal")
-    _archive(folder, segments[0])
+    files = log_files_in(folder / "wal")
+    _archive(folder, files[0])
     batches = journal_batches(folder)
     found = [next(batches)]
-    for segment in segments[1:-1]:
-        _archive(folder, segment)
+    for file in files[1:-1]:
+        _archive(folder, file)
     found += list(batches)
     assert [payload for payload in pa.Table.from_batches(found)["payload"].to_pylist() if payload] == messages
 
@@ -162,16 +162,16 @@ def test_a_file_that_is_cut_while_it_is_read_is_read_as_it_was(tmp_path: Path, m
     """A file that was written over is cut behind its last batch when it is closed. Mapped, what was there could not be
     touched any more: the system would end the reader."""
     folder, messages = _grown(tmp_path)
-    path = segment_path(folder / "wal", segments_in(folder / "wal")[-1])
+    path = log_path(folder / "wal", log_files_in(folder / "wal")[-1])
     whole = path.read_bytes()
     old = HEAD.pack(MAGIC, 1000, 500_000, 0)  # of the file that it was before
     path.write_bytes(whole + old + bytes(1 << 20))
     plain = xxhash.xxh3_64
 
-    def checksum(lengths: bytes, segment: int) -> Any:
+    def checksum(lengths: bytes, file: int) -> Any:
         if lengths == old[len(MAGIC) : len(MAGIC) + len(lengths)]:
             os.truncate(path, len(whole))
-        return plain(lengths, segment)
+        return plain(lengths, file)
 
     monkeypatch.setattr(xxhash, "xxh3_64", checksum)
     assert _delivered(folder) == messages
@@ -182,10 +182,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     folder, _ = _grown(tmp_path)
 
     def broken(maker: RowMaker, wal: Path, number: int, kind: Any) -> Any:
-        raise FileNotFoundError(2, "No such file", str(segment_path(wal, 99)))
+        raise FileNotFoundError(2, "No such file", str(log_path(wal, 99)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "feed_segment", broken)
+        patch.setattr(journal, "feed_file", broken)
         with pytest.raises(InputError, match=r"99\.wal: missing, and the log refers to it"):
             _delivered(folder)
 
@@ -223,4 +223,4 @@ def test_a_folder_that_is_not_a_journal_is_named(tmp_path: Path) -> None:
     other.write_text(path.read_text().replace('name = "test"', 'name = "another"'))
     with pytest.raises(InputError, match="use another data_dir"):
         _fill(other, [b"y"])
-    assert segments_in(tmp_path / "data" / "a" / "wal") == [0]
+    assert log_files_in(tmp_path / "data" / "a" / "wal") == [0]

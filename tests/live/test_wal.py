@@ -20,8 +20,8 @@ from tocsin.live.storage.log_format import (
     Start,
     Stop,
     ViewInstalled,
-    segment_path,
-    segments_in,
+    log_files_in,
+    log_path,
 )
 from tocsin.live.stream import Stream
 
@@ -88,16 +88,16 @@ def test_a_log_torn_anywhere_gives_back_whole_steps_only(tmp_path: Path) -> None
     stream = Stream(0, wal.log)
     wal.stage(Start(0))
     _commit(wal)
-    ends = [segment_path(tmp_path / "whole", 0).stat().st_size]
+    ends = [log_path(tmp_path / "whole", 0).stat().st_size]
     for number in range(4):
         _step(wal, stream, number)
-        ends.append(segment_path(tmp_path / "whole", 0).stat().st_size)
+        ends.append(log_path(tmp_path / "whole", 0).stat().st_size)
     wal.close()
-    data = segment_path(tmp_path / "whole", 0).read_bytes()
+    data = log_path(tmp_path / "whole", 0).read_bytes()
     for length in range(len(data)):
         folder = tmp_path / "torn"
         folder.mkdir(exist_ok=True)
-        segment_path(folder, 0).write_bytes(data[:length])
+        log_path(folder, 0).write_bytes(data[:length])
         torn = _open(folder)
         steps = max(0, sum(end <= length for end in ends) - 1)
         assert len(torn.records) == torn.log.end(0) == steps
@@ -108,7 +108,7 @@ def test_a_log_torn_anywhere_gives_back_whole_steps_only(tmp_path: Path) -> None
         after = _open(folder)
         assert (after.life, after.log.end(0)) == (1, steps)
         after.close()
-        segment_path(folder, 0).unlink()
+        log_path(folder, 0).unlink()
 
 
 @pytest.mark.parametrize("at", [0, 5, 40, 200, -1])
@@ -118,7 +118,7 @@ def test_a_flipped_byte_ends_the_log_there(tmp_path: Path, at: int) -> None:
     for number in range(5):
         _step(wal, stream, number)
     wal.close()
-    path = segment_path(tmp_path, 0)
+    path = log_path(tmp_path, 0)
     data = bytearray(path.read_bytes())
     data[at] ^= 0x10
     path.write_bytes(data)
@@ -132,7 +132,7 @@ def test_a_log_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path) -
     wal = _open(tmp_path)
     _step(wal, Stream(0, wal.log), 0)
     wal.close()
-    path = segment_path(tmp_path, 0)
+    path = log_path(tmp_path, 0)
     older = MAGIC[:-1] + b"1" + path.read_bytes()[len(MAGIC) :]
     path.write_bytes(older)
     with pytest.raises(InputError, match="expected a log of version 2, found 1"):
@@ -149,10 +149,10 @@ def test_files_are_closed_and_let_go_when_nobody_needs_them(tmp_path: Path) -> N
         _commit(wal)
         stream.on_applied([])
     assert wal.closed() == [0, 1, 2, 3]
-    assert all(segment_path(tmp_path, segment).stat().st_size < 2 * SEGMENT_BYTES for segment in wal.closed())
+    assert all(log_path(tmp_path, file).stat().st_size < 2 * SEGMENT_BYTES for file in wal.closed())
     assert wal.release([0], archived=4) == []
     assert wal.release([60], archived=2) == [0, 1]
-    assert segments_in(tmp_path) == [2, 3, 4]
+    assert log_files_in(tmp_path) == [2, 3, 4]
     wal.close()
     again = _open(tmp_path)
     assert again.read_records() == [b"summary 59"]
@@ -171,10 +171,10 @@ def test_a_new_file_that_a_crash_has_torn_is_dropped(tmp_path: Path) -> None:
     wal.close_file()
     _step(wal, stream, 1)
     wal.close()
-    path = segment_path(tmp_path, 1)
+    path = log_path(tmp_path, 1)
     path.write_bytes(path.read_bytes()[:20])
     again = _open(tmp_path)
-    assert (again.log.end(0), again.segment) == (1, 0)
+    assert (again.log.end(0), again.file) == (1, 0)
     _step(again, Stream(0, again.log), 1)
     again.close()
     last = _open(tmp_path)
@@ -188,13 +188,13 @@ def test_a_payload_that_a_record_holds_is_written_once(tmp_path: Path) -> None:
     payload = pack(0, [bytes(20_000)])
     wal.stage_record(b"record: " + payload, payload)
     _commit(wal)
-    size = segment_path(tmp_path, 0).stat().st_size
+    size = log_path(tmp_path, 0).stat().st_size
     op, _ = stream.deliver(0, 0, payload, wal.place_of(payload))
-    assert op.segment == 0
+    assert op.file == 0
     wal.stage_delivery(op, payload)
     assert [content for _, content in wal.staged_of(0)] == [payload]
     _commit(wal)
-    assert segment_path(tmp_path, 0).stat().st_size < size + 200
+    assert log_path(tmp_path, 0).stat().st_size < size + 200
     assert wal.place_of(payload) == (-1, 0)
     assert wal.log.read(0, 0, 1)[0].payload == payload
     wal.close()

@@ -30,15 +30,13 @@ class JournalConfig(Config, frozen=True):
         ),
     ] = "disk"
     keep_bytes: Annotated[
-        int, Meta(ge=0, description="Arrow segments are dropped from the oldest on above this size.")
+        int, Meta(ge=0, description="Arrow files are dropped from the oldest on above this size.")
     ] = 8 << 30
-    keep_seconds: Annotated[
-        int, Meta(ge=0, description="Arrow segments older than this are dropped; 0 keeps them.")
-    ] = 0
+    keep_seconds: Annotated[int, Meta(ge=0, description="Arrow files older than this are dropped; 0 keeps them.")] = 0
     segment_bytes: Annotated[
-        int, Meta(ge=1 << 16, le=1 << 34, description="A segment of the write-ahead log is closed at this size.")
+        int, Meta(ge=1 << 16, le=1 << 34, description="A file of the log is closed at this size.")
     ] = 16 << 20
-    archive: Annotated[bool, Meta(description="Turn closed segments into Arrow files.")] = True
+    archive: Annotated[bool, Meta(description="Turn closed files of the log into Arrow files.")] = True
     receives: Annotated[bool, Meta(description="Also note receptions, so that an audit can check `safe`.")] = False
 
 

@@ -149,7 +149,7 @@ class Member:
             if group.journal.archive:
                 keep = (group.journal.keep_bytes, group.journal.keep_seconds)
                 archive = Archive(site_dir, group.sites, group.group_names, self._site, keep)
-                if wal.segment < archive.archived:
+                if wal.file < archive.archived:
                     wal.close_file()
             self._sessions = Sessions(site_dir, group.sites)
             self._keyring = Keyring(group.identity(), keys)

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from tocsin.live.storage.arrow_files import ArrowFiles
 
 
-def journal_path(folder: Path, segment: int) -> Path:
-    return folder / f"{segment:010d}.arrow"
+def journal_path(folder: Path, file: int) -> Path:
+    return folder / f"{file:010d}.arrow"
 
 
 def journal_files(folder: Path) -> list[int]:
@@ -34,14 +34,14 @@ class Archive:
         files = journal_files(self.folder)
         self.archived = files[-1] + 1 if files else 0  # the first file of the log that is not yet here
 
-    def add(self, segment: int) -> None:
+    def add(self, file: int) -> None:
         """Turn one closed file into an Arrow file; runs in a thread, one call at a time, in order."""
         if self._files is None:
             from tocsin.live.storage.arrow_files import ArrowFiles  # Arrow is heavy: not before a file is closed
 
             self._files = ArrowFiles(self._wal_folder, *self._names)
-        self._files.write(segment, journal_path(self.folder, segment))
-        self.archived = segment + 1
+        self._files.write(file, journal_path(self.folder, file))
+        self.archived = file + 1
         self.retain(time.time())
 
     def retain(self, now: float) -> None:

@@ -14,9 +14,9 @@ from tocsin.live.storage.log_format import (
     MappedFile,
     Snapshot,
     content_sizes,
+    log_files_in,
+    log_path,
     read_batches,
-    segment_path,
-    segments_in,
 )
 
 FileKind = type[MappedFile] | type[CopiedFile]
@@ -30,15 +30,15 @@ class _Files:
         self._kind = kind
         self._open: dict[int, MappedFile | CopiedFile] = {}
 
-    def view(self, segment: int) -> memoryview:
-        if segment not in self._open:
-            self._open[segment] = self._kind(segment_path(self._folder, segment))
-        return self._open[segment].view
+    def view(self, file: int) -> memoryview:
+        if file not in self._open:
+            self._open[file] = self._kind(log_path(self._folder, file))
+        return self._open[file].view
 
     def require_there(self) -> None:
         """What was read of a file that has left the log since may have been written over."""
-        for segment in self._open:
-            segment_path(self._folder, segment).stat()
+        for file in self._open:
+            log_path(self._folder, file).stat()
 
     def let_go(self) -> None:
         for file in self._open.values():
@@ -49,19 +49,19 @@ class _Files:
             file.close()
 
 
-def feed_segment(maker: RowMaker, folder: Path, segment: int, kind: FileKind = MappedFile) -> Iterator[Any]:
+def feed_file(maker: RowMaker, folder: Path, file: int, kind: FileKind = MappedFile) -> Iterator[Any]:
     """Feed a file of the log to a row maker; yields record batches as they fill. FileNotFoundError if it, or one that
     it refers to, has left the log meanwhile."""
     files = _Files(folder, kind)
     try:
-        view = files.view(segment)
-        for batch in read_batches(view, segment):
+        view = files.view(file)
+        for batch in read_batches(view, file):
             at = batch.contents_at
             for op in batch.operations.ops:
                 size = sum(content_sizes(op))
                 content = b""
-                if isinstance(op, Deliver) and op.segment >= 0:
-                    content = bytes(files.view(op.segment)[op.offset : op.offset + op.size])
+                if isinstance(op, Deliver) and op.file >= 0:
+                    content = bytes(files.view(op.file)[op.offset : op.offset + op.size])
                 elif isinstance(op, Deliver):
                     content = bytes(view[at : at + size])
                 maker.feed(batch.operations.time_us, op, content)
@@ -76,18 +76,18 @@ def feed_segment(maker: RowMaker, folder: Path, segment: int, kind: FileKind = M
         yield maker.take()
 
 
-def prime(maker: RowMaker, wal_folder: Path, segment: int, kind: FileKind = MappedFile) -> None:
+def prime(maker: RowMaker, wal_folder: Path, file: int, kind: FileKind = MappedFile) -> None:
     """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it."""
-    file = kind(segment_path(wal_folder, segment))
+    opened = kind(log_path(wal_folder, file))
     try:
-        first = next(read_batches(file.view, segment), None)
+        first = next(read_batches(opened.view, file), None)
         snapshot = first.operations.ops[0] if first is not None else None
     finally:
-        file.close()
+        opened.close()
     if isinstance(snapshot, Snapshot) and any(state.unfinished for state in snapshot.groups):
-        for earlier in segments_in(wal_folder):
-            if earlier < segment:
-                for _ in feed_segment(maker, wal_folder, earlier, kind):
+        for earlier in log_files_in(wal_folder):
+            if earlier < file:
+                for _ in feed_file(maker, wal_folder, earlier, kind):
                     maker.forget()
 
 
@@ -99,13 +99,13 @@ class ArrowFiles:
         self._maker = RowMaker(sites, group_names, site)
         self._primed = False
 
-    def write(self, segment: int, target: Path) -> None:
+    def write(self, file: int, target: Path) -> None:
         if not self._primed:
-            prime(self._maker, self._wal_folder, segment)
+            prime(self._maker, self._wal_folder, file)
             self._primed = True
         part = target.with_suffix(".arrow.part")
         with pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-            for batch in feed_segment(self._maker, self._wal_folder, segment):
+            for batch in feed_file(self._maker, self._wal_folder, file):
                 writer.write_batch(batch)
         descriptor = os.open(part, os.O_RDONLY)
         os.fsync(descriptor)

@@ -35,10 +35,10 @@ class GroupIndex:
     def state(self) -> GroupState:
         return GroupState(self.end, self.position, tuple(sorted(self.unfinished.items())))
 
-    def append(self, op: Deliver, segment: int, offset: int) -> None:
-        if op.segment >= 0:
-            segment, offset = op.segment, op.offset
-        self._where.append(segment << _OFFSET_BITS | offset)
+    def append(self, op: Deliver, file: int, offset: int) -> None:
+        if op.file >= 0:
+            file, offset = op.file, op.offset
+        self._where.append(file << _OFFSET_BITS | offset)
         self._size.append(op.size)
         self._origin.append(op.origin)
         self._seqno.append(op.seqno)
@@ -128,7 +128,7 @@ class FrameLog(DeliveryLog):
         if position < index.base:
             return entries
         for at in range(position, min(position + count, index.end)):
-            segment, offset, size = index.place(at)
+            file, offset, size = index.place(at)
             origin, seqno, _ = index.about(at)
-            entries.append(Entry(group, origin, seqno, os.pread(self.files[segment], size, offset)))
+            entries.append(Entry(group, origin, seqno, os.pread(self.files[file], size, offset)))
         return entries

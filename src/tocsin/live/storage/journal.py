@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from tocsin.core.errors import InputError
 from tocsin.live.storage.archive import journal_files, journal_path
-from tocsin.live.storage.arrow_files import feed_segment, prime
+from tocsin.live.storage.arrow_files import feed_file, prime
 from tocsin.live.storage.identity import read_identity
 from tocsin.live.storage.journal_format import RowMaker
-from tocsin.live.storage.log_format import CopiedFile, segment_path, segments_in
+from tocsin.live.storage.log_format import CopiedFile, log_files_in, log_path
 
 
 def journal_batches(site_dir: Path) -> Iterator[Any]:
@@ -25,27 +25,27 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
     folder, wal = site_dir / "journal", site_dir / "wal"
     done = -1  # all files up to this one were given
     while True:
-        logged = segments_in(wal)
+        logged = log_files_in(wal)
         for number in journal_files(folder):
             if number > done:
                 with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile
                     yield from _arrow_batches(journal_path(folder, number))
                 done = number
-        rest = [segment for segment in logged if segment > done]
+        rest = [file for file in logged if file > done]
         maker = RowMaker(identity.sites, tuple(identity.groups), identity.sites.index(identity.site))
-        for segment in rest:
+        for file in rest:
             try:
-                if segment == rest[0]:
-                    prime(maker, wal, segment, CopiedFile)
-                batches = list(feed_segment(maker, wal, segment, CopiedFile))
+                if file == rest[0]:
+                    prime(maker, wal, file, CopiedFile)
+                batches = list(feed_file(maker, wal, file, CopiedFile))
             except FileNotFoundError as error:
-                if segments_in(wal) == logged:
+                if log_files_in(wal) == logged:
                     raise InputError(f"{error.filename}: missing, and the log refers to it") from None
-                if not segment_path(wal, segment).exists() and not journal_path(folder, segment).exists():
-                    done = segment  # the group's file says that no Arrow files are made: it was let go of
+                if not log_path(wal, file).exists() and not journal_path(folder, file).exists():
+                    done = file  # the group's file says that no Arrow files are made: it was let go of
                 break  # look again
             yield from batches
-            done = segment
+            done = file
         else:
             return
 
@@ -60,4 +60,4 @@ def _arrow_batches(path: Path) -> Iterator[Any]:
 def journal_is_whole(site_dir: Path) -> bool:
     """Whether the journal goes back to the member's first start: retention has dropped nothing."""
     files = journal_files(site_dir / "journal")
-    return files[0] == 0 if files else segments_in(site_dir / "wal")[:1] == [0]
+    return files[0] == 0 if files else log_files_in(site_dir / "wal")[:1] == [0]

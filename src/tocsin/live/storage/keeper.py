@@ -38,7 +38,7 @@ class Keeper:
         if self.archive is None:
             self._let_go(closed[-1] + 1)
             return
-        todo = [segment for segment in closed if segment >= self.archive.archived]
+        todo = [file for file in closed if file >= self.archive.archived]
         if not todo:
             self._let_go(self.archive.archived)
             return
@@ -66,7 +66,7 @@ class Keeper:
         self._closed = True
         await self._loop.run_in_executor(self._executor, int)  # what is under way is finished
         if whole and self.archive is not None:
-            for segment in [*self._wal.closed(), self._wal.segment]:
-                if segment >= self.archive.archived:
-                    await self._loop.run_in_executor(self._executor, self.archive.add, segment)
+            for file in [*self._wal.closed(), self._wal.file]:
+                if file >= self.archive.archived:
+                    await self._loop.run_in_executor(self._executor, self.archive.add, file)
         self._executor.shutdown()

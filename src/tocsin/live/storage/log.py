@@ -28,9 +28,9 @@ from tocsin.live.storage.log_format import (
     check_version,
     content_sizes,
     encode_batch,
+    log_files_in,
+    log_path,
     read_batches,
-    segment_path,
-    segments_in,
 )
 
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
@@ -44,10 +44,10 @@ class Laid:
     """A batch that has its place in a file."""
 
     def __init__(
-        self, segment: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes], inner: "dict[int, Inner]"
+        self, file: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes], inner: "dict[int, Inner]"
     ) -> None:
         self.inner = inner  # by operation: payloads inside of its content
-        self.segment = segment
+        self.file = file
         self.offset = offset
         self.ops = ops
         self.head = head
@@ -59,7 +59,7 @@ class Laid:
 class Wal:
     """One member's log, opened by its only writer."""
 
-    def __init__(self, folder: Path, groups: int, segment_bytes: int, syncs: bool = True) -> None:
+    def __init__(self, folder: Path, groups: int, file_bytes: int, syncs: bool = True) -> None:
         self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
         self.log = FrameLog(groups)
         self.life = -1  # of the last start found
@@ -69,9 +69,9 @@ class Wal:
         self.cut_bytes = 0  # of a torn tail, found at the start
         self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
         self._record_bytes = 0  # of the live records
-        self.segment = -1  # the file being written; -1 before the first
+        self.file = -1  # the file being written; -1 before the first
         self._folder = folder
-        self._segment_bytes = segment_bytes
+        self._file_bytes = file_bytes
         self._offset = 0  # where the next batch goes
         self._snapshot_end = 0  # about where the present file's snapshot ends
         self._begun = False  # whether a first snapshot was applied
@@ -89,39 +89,39 @@ class Wal:
     # Recovery
 
     def _recover(self) -> None:
-        segments = segments_in(self._folder)
-        for place, segment in enumerate(segments):
-            end, size, recycled = self._replay(segment)
+        files = log_files_in(self._folder)
+        for place, file in enumerate(files):
+            end, size, recycled = self._replay(file)
             if end > 0:
-                self.segment = segment
+                self.file = file
                 self._offset = end
-                self._files.ends[segment] = self._frame_ends()
+                self._files.ends[file] = self._frame_ends()
             if end < size or end == 0:
                 self.cut_bytes += 0 if recycled else size - end
-                self._files.cut(segments[place:], end)
+                self._files.cut(files[place:], end)
                 break
-        self._files.ends.pop(self.segment, None)
+        self._files.ends.pop(self.file, None)
         for index in self.log.groups:
             index.trim_missing(self.log.files)
 
-    def _replay(self, segment: int) -> tuple[int, int, bool]:
+    def _replay(self, file: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
         before."""
-        path = segment_path(self._folder, segment)
+        path = log_path(self._folder, file)
         mapped = MappedFile(path)
         end = 0
         recycled = False
         size = len(mapped.view)
         try:
             check_version(path, mapped.view)
-            for batch in read_batches(mapped.view, segment):
+            for batch in read_batches(mapped.view, file):
                 if end == 0:
                     if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
                         break
-                    self._files.open_found(segment)
+                    self._files.open_found(file)
                     recycled = batch.operations.ops[0].recycled
-                    self._files.begins[segment] = _oldest_needed(batch.operations.ops[0].groups)
-                self._apply_ops(batch.operations.ops, segment, batch.contents_at, {})
+                    self._files.begins[file] = _oldest_needed(batch.operations.ops[0].groups)
+                self._apply_ops(batch.operations.ops, file, batch.contents_at, {})
                 end = batch.end
         finally:
             mapped.close()
@@ -153,7 +153,7 @@ class Wal:
 
     def stage_delivery(self, op: Deliver, payload: bytes) -> None:
         self._ops.append(op)
-        if op.segment < 0:
+        if op.file < 0:
             self._contents.append(payload)
         else:
             self._referred.append(payload)
@@ -173,8 +173,8 @@ class Wal:
         for op in self._ops:
             content = b""
             if isinstance(op, Deliver):
-                content = self._contents[at] if op.segment < 0 else self._referred[referred]
-                referred += op.segment >= 0
+                content = self._contents[at] if op.file < 0 else self._referred[referred]
+                referred += op.file >= 0
             if isinstance(op, (Deliver, Rollback, Missed)) and op.group == group:
                 found.append((op, content))
             at += len(content_sizes(op))
@@ -196,11 +196,11 @@ class Wal:
 
     def layout(self) -> Laid:
         """Give the staged operations their place. Everything laid out before must have been applied."""
-        if self.segment < 0 or self._is_full():
+        if self.file < 0 or self._is_full():
             self._open_next()
-        segment = self.segment
-        head, _ = encode_batch(segment, time.time_ns() // 1000, self._ops, self._contents)
-        laid = Laid(segment, self._offset, self._ops, head, self._contents, self._inner)
+        file = self.file
+        head, _ = encode_batch(file, time.time_ns() // 1000, self._ops, self._contents)
+        laid = Laid(file, self._offset, self._ops, head, self._contents, self._inner)
         self._offset += laid.length
         self._take_staged()
         return laid
@@ -209,9 +209,9 @@ class Wal:
         """The next file repeats the live records. So it begins with a checkpoint, which replaces them; or, when none
         comes, after as much as they are, and more, has been written besides."""
         written = self._offset - self._snapshot_end
-        if self._full or (self._replaces_records() and written >= self._segment_bytes):
+        if self._full or (self._replaces_records() and written >= self._file_bytes):
             return True
-        return written >= max(PATIENCE * self._segment_bytes, self._record_bytes)
+        return written >= max(PATIENCE * self._file_bytes, self._record_bytes)
 
     def _replaces_records(self) -> bool:
         return any(isinstance(op, Checkpoint) for op in self._ops)
@@ -220,13 +220,13 @@ class Wal:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
         records = [] if self._replaces_records() else self.read_records()
         groups = tuple(index.state() for index in self.log.groups)
-        if self.segment >= 0:
-            self._files.end(self.segment, self._offset, self._frame_ends())
-        recycled = self._files.make(self.segment + 1, self._syncs)
-        self.segment += 1
+        if self.file >= 0:
+            self._files.end(self.file, self._offset, self._frame_ends())
+        recycled = self._files.make(self.file + 1, self._syncs)
+        self.file += 1
         self._offset = 0
         self._full = False
-        self._files.begins[self.segment] = _oldest_needed(groups)
+        self._files.begins[self.file] = _oldest_needed(groups)
         sizes = tuple(map(len, records))
         snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, recycled)
         self._snapshot_end = sum(sizes)
@@ -238,30 +238,30 @@ class Wal:
         buffers: list[bytes | memoryview] = [laid.head, *laid.contents]
         if len(buffers) > 512:
             buffers = [b"".join(buffers)]
-        self._files.write(laid.segment, laid.offset, buffers, laid.length)
+        self._files.write(laid.file, laid.offset, buffers, laid.length)
 
     def sync(self) -> None:
         """Make everything written durable against a power loss; safe to run in a thread."""
-        self._files.sync(self.segment)
+        self._files.sync(self.file)
 
     def apply(self, laid: Laid) -> None:
         """The batch is written: its operations become what is read back."""
         for op in laid.ops:
-            if isinstance(op, Deliver) and op.segment >= 0:
-                self._files.unpin(op.segment)
-        self._apply_ops(laid.ops, laid.segment, laid.contents_at, laid.inner)
+            if isinstance(op, Deliver) and op.file >= 0:
+                self._files.unpin(op.file)
+        self._apply_ops(laid.ops, laid.file, laid.contents_at, laid.inner)
 
-    def _apply_ops(self, ops: list[Op], segment: int, offset: int, inner: dict[int, Inner]) -> None:
+    def _apply_ops(self, ops: list[Op], file: int, offset: int, inner: dict[int, Inner]) -> None:
         for index, op in enumerate(ops):
             if isinstance(op, Deliver):
-                self.log.group(op.group).append(op, segment, offset)
-                if op.segment >= 0 and op.segment != segment:
-                    self._files.refer(op.segment, segment, self._frame_ends())
+                self.log.group(op.group).append(op, file, offset)
+                if op.file >= 0 and op.file != file:
+                    self._files.refer(op.file, file, self._frame_ends())
             elif isinstance(op, Persist):
-                self.records.append((segment, offset, op.size))
+                self.records.append((file, offset, op.size))
                 self._record_bytes += op.size
                 if index in inner:
-                    self._know(inner[index], segment, offset)
+                    self._know(inner[index], file, offset)
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
             elif isinstance(op, ViewInstalled):
@@ -276,7 +276,7 @@ class Wal:
                 self._record_bytes = sum(op.sizes)
                 at = offset
                 for size in op.sizes:
-                    self.records.append((segment, at, size))
+                    self.records.append((file, at, size))
                     at += size
                 if isinstance(op, Snapshot):
                     self._apply_snapshot(op)
@@ -288,11 +288,11 @@ class Wal:
             for size in content_sizes(op):
                 offset += size
 
-    def _know(self, inner: Inner, segment: int, offset: int) -> None:
+    def _know(self, inner: Inner, file: int, offset: int) -> None:
         payload, at = inner
         if id(payload) not in self._known:
             self._known_bytes += len(payload)
-        self._known[id(payload)] = (payload, segment, offset + at)
+        self._known[id(payload)] = (payload, file, offset + at)
         while self._known_bytes > KNOWN_BYTES_MAX:
             oldest = next(iter(self._known))
             self._known_bytes -= len(self._known.pop(oldest)[0])
@@ -312,7 +312,7 @@ class Wal:
     # Reading back, and letting go
 
     def read_records(self) -> list[bytes]:
-        return [os.pread(self.log.files[segment], size, offset) for segment, offset, size in self.records]
+        return [os.pread(self.log.files[file], size, offset) for file, offset, size in self.records]
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""
@@ -338,7 +338,7 @@ class Wal:
 
     def close(self) -> None:
         """Let go of the files; what an overwritten one holds behind its last batch goes, too."""
-        self._files.close(self.segment, self._offset)
+        self._files.close(self.file, self._offset)
 
     def _frame_ends(self) -> list[int]:
         return [index.end for index in self.log.groups]

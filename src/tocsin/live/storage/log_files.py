@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tocsin.live.errors import StorageFailed
-from tocsin.live.storage.log_format import segment_path
+from tocsin.live.storage.log_format import log_path
 
 SPARES_MAX: Final = 2  # files kept to be written over: one for the next, one for a burst
 
@@ -29,58 +29,58 @@ class WalFiles:
 
     # Making and writing
 
-    def open_found(self, segment: int) -> None:
-        self._open[segment] = os.open(segment_path(self._folder, segment), os.O_RDWR)
+    def open_found(self, file: int) -> None:
+        self._open[file] = os.open(log_path(self._folder, file), os.O_RDWR)
 
-    def make(self, segment: int, syncs: bool) -> bool:
+    def make(self, file: int, syncs: bool) -> bool:
         """A file of this number; whether it was another one before. `syncs`: its name is safe from a power loss."""
         spare = self._spares.pop() if self._spares else None
-        path = segment_path(self._folder, segment)
+        path = log_path(self._folder, file)
         try:
             if spare is not None:
                 os.rename(spare, path)
             flags = os.O_RDWR if spare is not None else os.O_RDWR | os.O_CREAT | os.O_EXCL
-            self._open[segment] = os.open(path, flags, 0o600)
+            self._open[file] = os.open(path, flags, 0o600)
             if syncs:
                 self.sync_folder()
         except OSError as error:
             raise _failed(path, error) from None
         return spare is not None
 
-    def end(self, segment: int, offset: int, ends: Positions) -> None:
+    def end(self, file: int, offset: int, ends: Positions) -> None:
         """The file is closed: what was in it before it was written over goes, too."""
-        self.ends[segment] = ends
+        self.ends[file] = ends
         try:
-            os.ftruncate(self._open[segment], offset)
+            os.ftruncate(self._open[file], offset)
         except OSError as error:
-            raise _failed(segment_path(self._folder, segment), error) from None
+            raise _failed(log_path(self._folder, file), error) from None
 
-    def write(self, segment: int, offset: int, buffers: list[bytes | memoryview], length: int) -> None:
+    def write(self, file: int, offset: int, buffers: list[bytes | memoryview], length: int) -> None:
         """All of it; safe to run in a thread."""
         left = length
         try:
             while left > 0:
-                written = os.pwritev(self._open[segment], buffers, offset)
+                written = os.pwritev(self._open[file], buffers, offset)
                 left -= written
                 offset += written
                 if left > 0:
                     buffers = [memoryview(b"".join(buffers))[written:]]
         except OSError as error:
-            raise _failed(segment_path(self._folder, segment), error) from None
-        self._dirty.add(segment)
+            raise _failed(log_path(self._folder, file), error) from None
+        self._dirty.add(file)
 
     def sync(self, newest: int) -> None:
         """Make everything written durable against a power loss; safe to run in a thread."""
-        for segment in list(self._dirty):
-            descriptor = self._open.get(segment)
+        for file in list(self._dirty):
+            descriptor = self._open.get(file)
             if descriptor is None:
                 continue  # removed meanwhile: nothing of it is needed
             try:
                 os.fdatasync(descriptor)
             except OSError as error:
-                raise _failed(segment_path(self._folder, segment), error) from None
-            if segment != newest:
-                self._dirty.discard(segment)
+                raise _failed(log_path(self._folder, file), error) from None
+            if file != newest:
+                self._dirty.discard(file)
 
     def sync_folder(self) -> None:
         descriptor = os.open(self._folder, os.O_RDONLY)
@@ -91,38 +91,38 @@ class WalFiles:
 
     # Needing and letting go
 
-    def pin(self, segment: int) -> bool:
+    def pin(self, file: int) -> bool:
         """A delivery that will be noted refers to bytes of this file; False if it is no longer there."""
-        if segment not in self._open:
+        if file not in self._open:
             return False
-        self._pinned[segment] = self._pinned.get(segment, 0) + 1
+        self._pinned[file] = self._pinned.get(file, 0) + 1
         return True
 
-    def unpin(self, segment: int) -> None:
-        self._pinned[segment] -= 1
+    def unpin(self, file: int) -> None:
+        self._pinned[file] -= 1
 
-    def refer(self, target: int, segment: int, ends: Positions) -> None:
+    def refer(self, target: int, file: int, ends: Positions) -> None:
         """A delivery noted in one file has its bytes in an older one, which is kept as long as they are needed."""
-        self._used_by[target] = segment
+        self._used_by[target] = file
         if target in self.ends:
             self.ends[target] = ends
 
     def release(self, needed: Positions, archived: int) -> list[int]:
         """Remove closed files that hold no frame at or above `needed` and are below `archived`; which they were."""
         gone: list[int] = []
-        for segment in sorted(self.ends):
-            if segment >= archived or self._used_by.get(segment, -1) >= archived or self._pinned.get(segment, 0):
+        for file in sorted(self.ends):
+            if file >= archived or self._used_by.get(file, -1) >= archived or self._pinned.get(file, 0):
                 break
-            if any(end > needed[group] for group, end in enumerate(self.ends[segment])):
+            if any(end > needed[group] for group, end in enumerate(self.ends[file])):
                 break
-            os.close(self._open.pop(segment))
-            self._put_by(segment_path(self._folder, segment))
-            del self.ends[segment]
-            del self.begins[segment]
-            self._used_by.pop(segment, None)
-            self._pinned.pop(segment, None)
-            self._dirty.discard(segment)
-            gone.append(segment)
+            os.close(self._open.pop(file))
+            self._put_by(log_path(self._folder, file))
+            del self.ends[file]
+            del self.begins[file]
+            self._used_by.pop(file, None)
+            self._pinned.pop(file, None)
+            self._dirty.discard(file)
+            gone.append(file)
         return gone
 
     def _put_by(self, path: Path) -> None:
@@ -134,17 +134,17 @@ class WalFiles:
         else:
             os.unlink(path)
 
-    def cut(self, segments: list[int], end: int) -> None:
+    def cut(self, files: list[int], end: int) -> None:
         """Cut the first of these at `end` and drop the rest: what is behind a torn batch never became visible."""
-        for segment in segments[1:] if end > 0 else segments:
-            os.unlink(segment_path(self._folder, segment))
+        for file in files[1:] if end > 0 else files:
+            os.unlink(log_path(self._folder, file))
         if end > 0:
-            os.ftruncate(self._open[segments[0]], end)
-            os.fsync(self._open[segments[0]])
+            os.ftruncate(self._open[files[0]], end)
+            os.fsync(self._open[files[0]])
         self.sync_folder()
 
     def closed_bytes(self) -> int:
-        return sum(os.fstat(self._open[segment]).st_size for segment in self.ends if segment in self._open)
+        return sum(os.fstat(self._open[file]).st_size for file in self.ends if file in self._open)
 
     def close(self, newest: int, offset: int) -> None:
         """The newest ends at `offset`; what it held before it was written over goes."""

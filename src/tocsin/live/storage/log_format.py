@@ -39,7 +39,7 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     count: int  # messages that end in it
     number: int  # of the first of them, as its origin numbers messages
     is_open: bool  # whether a large message of the origin is unfinished after it
-    segment: int = -1  # the file that holds the bytes already; -1: they are in the contents
+    file: int = -1  # the file that holds the bytes already; -1: they are in the contents
     offset: int = 0  # in that file
 
 
@@ -135,11 +135,11 @@ _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Operations)
 
 
-def encode_batch(segment: int, time_us: int, ops: list[Op], contents: list[bytes]) -> tuple[bytes, int]:
+def encode_batch(file: int, time_us: int, ops: list[Op], contents: list[bytes]) -> tuple[bytes, int]:
     """Head and operations as one piece, to be followed by the contents; and where the contents begin in the batch."""
     meta = _encoder.encode(Operations(time_us, ops))
     length = sum(map(len, contents))
-    check = xxhash.xxh3_64(_LENGTHS.pack(len(meta), length), segment)
+    check = xxhash.xxh3_64(_LENGTHS.pack(len(meta), length), file)
     check.update(meta)
     for content in contents:
         check.update(content)
@@ -157,7 +157,7 @@ class BatchRead:
         self.end = end  # offset in the file after the batch
 
 
-def read_batches(data: memoryview, segment: int) -> Iterator[BatchRead]:
+def read_batches(data: memoryview, file: int) -> Iterator[BatchRead]:
     """The batches of a file, up to its end or to the first that is not whole."""
     at = 0
     while at + HEAD.size <= len(data):
@@ -166,7 +166,7 @@ def read_batches(data: memoryview, segment: int) -> Iterator[BatchRead]:
         end = contents_at + length
         if magic != MAGIC or end > len(data):
             return
-        found = xxhash.xxh3_64(_LENGTHS.pack(meta_length, length), segment)
+        found = xxhash.xxh3_64(_LENGTHS.pack(meta_length, length), file)
         found.update(data[at + HEAD.size : end])
         if found.intdigest() != check:
             return
@@ -181,7 +181,7 @@ def read_batches(data: memoryview, segment: int) -> Iterator[BatchRead]:
 def content_sizes(op: Op) -> tuple[int, ...]:
     """The lengths of an operation's contents."""
     if isinstance(op, Deliver):
-        return (op.size,) if op.segment < 0 else ()
+        return (op.size,) if op.file < 0 else ()
     if isinstance(op, Persist):
         return (op.size,)
     if isinstance(op, (Checkpoint, Snapshot)):
@@ -189,8 +189,8 @@ def content_sizes(op: Op) -> tuple[int, ...]:
     return ()
 
 
-def segment_path(folder: Path, segment: int) -> Path:
-    return folder / f"{segment:010d}.wal"
+def log_path(folder: Path, file: int) -> Path:
+    return folder / f"{file:010d}.wal"
 
 
 def check_version(path: Path, data: memoryview) -> None:
@@ -203,7 +203,7 @@ def check_version(path: Path, data: memoryview) -> None:
         )
 
 
-def segments_in(folder: Path) -> list[int]:
+def log_files_in(folder: Path) -> list[int]:
     """The numbers of the log's files, oldest first."""
     return sorted(int(path.stem) for path in folder.glob("*.wal") if path.stem.isdigit())
 

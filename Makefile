@@ -32,8 +32,8 @@ test-all: setup ## every test, long swarms and explorations too
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: setup ## formatting, lint and types
-	@$(BIN)/ruff format --check src tests benchmarks examples setup.py
-	@$(BIN)/ruff check src tests benchmarks examples setup.py
+	@$(BIN)/ruff format --check src tests benchmarks examples papers setup.py conftest.py
+	@$(BIN)/ruff check src tests benchmarks examples papers setup.py conftest.py
 	@$(BIN)/mypy
 
 bench: setup ## every benchmark: ratios against peers and limits (the live one needs root and Corosync)

@@ -1,7 +1,6 @@
-"""`reliability_tree`: its bars, and the paper's Figures 2, 3 and 4 drawn from the running protocol.
+"""`reliability_tree`: its bars. (The figures of its paper: `tocsin reproduce garbinato`.)
 
-    python -m benchmarks.reliability            the bars
-    python -m benchmarks.reliability figures    the figures (about half an hour, compiled)
+    python -m benchmarks.reliability
 
 Convergence: every process knows of every process, and the loss of every link to within 0.02 of the truth: the right one
 of a hundred intervals, or one next to it. The bars hold by processor time, since machines are shared.
@@ -13,12 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from tocsin._sources import COMPILED
-from tocsin.calculations.garbinato_runs import (
+from tests.protocols.reliability_tree.runs import (
     PERIOD_US,
     built,
-    completeness,
-    gossip_cost,
     incomplete,
     machines,
     measuring,
@@ -26,11 +22,10 @@ from tocsin.calculations.garbinato_runs import (
     periods_until_convergence,
     run_until,
 )
-from tocsin.core.generators import random_regular, random_tree, ring, vary
+from tocsin._sources import COMPILED
+from tocsin.core.generators import random_regular, random_tree
 from tocsin.core.rng import Rng
-from tocsin.core.topology import Topology
 from tocsin.live.operations.status import peak_memory_bytes
-from tocsin.planning.reliability import maximum_reliability_tree, optimize
 
 REACH = 0.9999
 TOLERANCE = 0.02
@@ -40,21 +35,12 @@ PAPER_HEARTBEAT_BYTES = 50_000
 TREE_SITES = 10_000
 TREE_PERIODS_MAX = 400
 
-EQUAL = [(0.01, 0.0), (0.03, 0.0), (0.05, 0.0), (0.0, 0.01), (0.0, 0.03), (0.0, 0.05)]  # crash, loss
-CONNECTIVITIES = (2, 4, 8, 12, 16, 20)
-
 
 def main() -> int:
     print(f"{'compiled' if COMPILED else 'interpreted'}, Python {sys.version.split()[0]}, {os.cpu_count()} cores\n")
     what = sys.argv[1] if len(sys.argv) > 1 else "bars"
     if what == "tree":
         return large_tree()
-    if what == "figures":
-        figure_2()
-        figure_2_learned()
-        figure_3()
-        figure_4()
-        return 0
     held = [convergence_bar(), heartbeat_bar(), memory_bar()]
     return 0 if all(held) else 1
 
@@ -144,93 +130,6 @@ def large_tree() -> int:
         f"{incomplete(simulation, TREE_SITES)}; peak memory {peak / 2**30:.2f} GiB, {time.process_time():.0f} s"
     )
     return 0 if peak < MEMORY_MAX and not plan.left_out else 1
-
-
-# Figures
-
-
-def optimum(topology: Topology) -> int:
-    return optimize(maximum_reliability_tree(topology, 0), REACH).messages
-
-
-def unequal(connectivity: int) -> Topology:
-    topology = random_regular(100, connectivity, Rng(connectivity))
-    vary(topology, Rng(1), loss=(0.0, 0.1))
-    return topology
-
-
-FIGURE_2 = ["connectivity", "P", "L", "optimal", "of 2000 incomplete", "steps", "gossip", "acks", "ratio", "with acks"]
-
-
-def print_row(values: list[str]) -> None:
-    """Values below the headings of Figure 2."""
-    cells = [value.rjust(max(6, len(heading))) for value, heading in zip(values, FIGURE_2, strict=True)]
-    print(" ".join(cells), flush=True)
-
-
-def figure_2() -> None:
-    print("\nFigure 2: 100 processes, reach 0.9999: messages of the optimal algorithm, data and acknowledgements of")
-    print("gossip, and how many times more gossip needs, without and with its acknowledgements")
-    print_row(FIGURE_2)
-    failed = 0
-    for connectivity in CONNECTIVITIES:
-        for crash, loss in [*EQUAL, (0.0, -1.0)]:
-            if loss < 0:
-                topology = unequal(connectivity)
-                name = "0-0.1"
-            else:
-                topology = random_regular(100, connectivity, Rng(connectivity), loss=loss, crash=crash)
-                name = f"{loss:.2f}"
-            found = completeness(topology, REACH, 2_000, 1)
-            gossip = gossip_cost(topology, REACH, 10_000 if loss >= 0 else 2_000, 1)
-            failed += found.incomplete
-            without = gossip.messages / found.messages
-            counted = without + gossip.acknowledgements / found.messages
-            row = [str(connectivity), f"{crash:.2f}", name, str(found.messages), str(found.incomplete)]
-            row += [str(gossip.steps), f"{gossip.messages:.0f}", f"{gossip.acknowledgements:.0f}"]
-            print_row([*row, f"{without:.2f}", f"{counted:.2f}"])
-    broadcasts = len(CONNECTIVITIES) * (len(EQUAL) + 1) * 2_000
-    print(f"incomplete: {failed} of {broadcasts}; at reach {REACH} at most {broadcasts * (1 - REACH):.1f} are expected")
-
-
-def figure_2_learned() -> None:
-    print("\nAfter convergence: 1,000 broadcasts with what was learned in so many heartbeats")
-    print(f"{'connectivity':>12} {'P':>5} {'L':>5} {'heartbeats':>11} {'optimal':>8} {'learned':>8} {'incomplete':>11}")
-    for connectivity, crash, loss in ((2, 0.0, 0.05), (6, 0.0, 0.05), (6, 0.03, 0.0), (6, 0.0, 0.01), (16, 0.03, 0.0)):
-        topology = random_regular(100, connectivity, Rng(connectivity), loss=loss, crash=crash)
-        for periods in (100, 500, 2_000):
-            found = completeness(topology, REACH, 1_000, 1, after_periods=periods)
-            print(
-                f"{connectivity:12} {crash:5.2f} {loss:5.2f} {periods:11} {optimum(topology):8} {found.messages:8} "
-                f"{found.incomplete:11}",
-                flush=True,
-            )
-
-
-def convergence(topology: Topology, step: int, tolerance: float = TOLERANCE, seed: int = 1) -> int:
-    shape = {"shape": "ring", "nodes": topology.node_count()}
-    simulation = built(network("reliability_tree", shape), seed, topology)
-    return periods_until_convergence(simulation, topology, tolerance, step)
-
-
-def figure_3() -> None:
-    print("\nFigure 3: 100 processes, heartbeats of a process over a link until all have converged")
-    print(f"{'connectivity':>12} " + " ".join(f"{f'P={p:g} L={loss:g}':>12}" for p, loss in EQUAL))
-    for connectivity in (2, 6, 10, 16, 20):
-        row = []
-        for crash, loss in EQUAL:
-            topology = random_regular(100, connectivity, Rng(connectivity), loss=loss, crash=crash)
-            row.append(convergence(topology, 10))
-        print(f"{connectivity:12} " + " ".join(f"{periods:12}" for periods in row), flush=True)
-
-
-def figure_4() -> None:
-    print("\nFigure 4: heartbeats until every process knows every link (L = 0.01), means of five networks")
-    print(f"{'processes':>10} {'ring':>6} {'random tree':>12}")
-    for sites in (25, 50, 100, 200, 400):
-        rings = [convergence(ring(sites, loss=0.01), 1, 1.0, seed) for seed in range(5)]
-        trees = [convergence(random_tree(sites, Rng(seed), loss=0.01), 1, 1.0, seed) for seed in range(5)]
-        print(f"{sites:10} {sum(rings) / 5:6.1f} {sum(trees) / 5:12.1f}", flush=True)
 
 
 if __name__ == "__main__":

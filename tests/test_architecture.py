@@ -19,8 +19,7 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "protocols": {"core", "planning"},
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
-    "calculations": {"core", "planning", "protocols", "sim", "properties", "traces"},
-    "spark": {"calculations", "core", "planning", "protocols", "traces", "properties", "sim"},
+    "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
 }
 PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
@@ -56,6 +55,14 @@ def test_imports_go_left_only(folder: str) -> None:
             parts = name.split(".")
             if parts[0] == "tocsin" and len(parts) > 1 and not parts[1].startswith("_"):
                 assert parts[1] in {folder, *MAY_IMPORT[folder]}, f"{path} imports {name}"
+
+
+def test_nobody_imports_the_papers() -> None:
+    """They may import everything, and are not shipped; what other tests need of them is not a paper's own."""
+    for folder in ("src", "tests", "benchmarks", "examples"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found = {name for name in imports(path) if name.split(".")[0] == "papers"}
+            assert not found, f"{path} imports {found}"
 
 
 @pytest.mark.parametrize("folder", PURE)

@@ -44,7 +44,7 @@ def test_a_seed_comes_from_the_identity_of_its_cell(tmp_path: Path) -> None:
     assert small.seed(0, 1) == large.seed(1, 1) and small.key(0, 1) == large.key(1, 1)
     seeds = {large.seed(combination, replicate) for combination in range(4) for replicate in range(9)}
     assert len(seeds) == 36
-    other = grid(tmp_path, grid={"sites": [3, 4]}, experiment="other")
+    other = grid(tmp_path, grid={"sites": [3, 4]}, name="other")
     assert other.seed(0, 1) != small.seed(0, 1)
 
 

@@ -52,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _status(arguments.status, arguments.json)
     if arguments.grid is None or arguments.out is None:
         raise InputError("expected GRID.toml and --out DIR (or --status DIR)")
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: an experiment may lie in the current folder
     grid = load_grid(arguments.grid)
     results = Results(arguments.out, grid, code_version(grid))
     options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin sweep")
@@ -99,7 +100,7 @@ def _status(folder: Path, as_json: bool) -> int:
 
 def _answer(grid: Grid, results: Results, wanted: list[Place], broken: list[CellResult]) -> dict[str, Any]:
     return {
-        "experiment": grid.experiment,
+        "name": grid.name,
         "cells": len(wanted),
         "failed": [
             {
@@ -139,8 +140,8 @@ def _print(grid: Grid, results: Results, wanted: list[Place], broken: list[CellR
 
 
 def _shown_metrics(grid: Grid, results: Results) -> list[str]:
-    """The best known numbers of a simulation; all of a calculation."""
-    if grid.config.calculation is None:
+    """The best known numbers of a simulation; all of an experiment."""
+    if grid.config.experiment is None:
         return list(SHOWN_METRICS)
     return sorted({name for result in results.cells.values() for name in result.metrics})[:METRICS_SHOWN]
 

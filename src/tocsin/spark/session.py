@@ -6,6 +6,7 @@ Connect server. Everything else in the library uses the DataFrame API alone and 
 
 import atexit
 import contextlib
+import hashlib
 import os
 import shutil
 import socket
@@ -14,11 +15,12 @@ import tempfile
 import threading
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.spark.class_archive import archive_flags
@@ -34,6 +36,8 @@ JVM_EXIT_SECONDS_MAX = 200.0  # writing a class archive takes 10 s, more on a bu
 
 # C1 and the serial collector: the JVM hardly works in an audit or a sweep, and both spare 2 s of every start.
 JVM_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_SHIPPED: "WeakKeyDictionary[Any, set[tuple[str, str]]]" = WeakKeyDictionary()  # by session: archives it has
 
 _QUIET_LOG = """\
 status = off
@@ -101,7 +105,9 @@ def start_session(options: SessionOptions) -> "SparkSession":
             f"Spark did not start ({line}): check --master and --spark, and JAVA_HOME if it is set"
         ) from error
     if not options.is_local:
-        _ship_sources(session)
+        package = Path(__file__).parents[1]  # workers run this very version, whether tocsin is installed there or not
+        files = {path.relative_to(package.parent).as_posix(): path for path in sorted(package.rglob("*.py"))}
+        ship_modules(session, "tocsin", files)
     return session
 
 
@@ -169,6 +175,28 @@ def cores_of(session: "SparkSession", options: SessionOptions) -> int:
     if options.is_connect:
         return int(options.settings.get("spark.default.parallelism", os.cpu_count() or 1))
     return int(session.sparkContext.defaultParallelism)
+
+
+def ship_modules(session: "SparkSession", name: str, files: Mapping[str, Path]) -> None:
+    """Let workers import Python files, each by its path in an archive; what the session has already is not sent again.
+
+    Folders are entries of their own: without them Python does not find packages that have no `__init__.py`.
+    """
+    shipped = _SHIPPED.setdefault(session, set())
+    contents = {path: file.read_bytes() for path, file in sorted(files.items())}
+    digest = hashlib.blake2b(repr(sorted(contents.items())).encode(), digest_size=8).hexdigest()
+    if (name, digest) in shipped:
+        return
+    folder = tempfile.mkdtemp(prefix="tocsin-sources-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers may ask for it as long as the session lives
+    archive = Path(folder) / f"{name}-{digest}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for inside in sorted({str(parent) for path in contents for parent in PurePosixPath(path).parents} - {"."}):
+            file.mkdir(inside)
+        for path, data in contents.items():
+            file.writestr(path, data)
+    session.addArtifacts(str(archive), pyfile=True)
+    shipped.add((name, digest))
 
 
 def wait_for_jvm() -> None:
@@ -309,18 +337,6 @@ def _probe(master: str) -> None:
         except OSError:
             continue
     raise EnvironmentMissing(f"nobody listens at {master}: start the Spark master, or leave --master out to run here")
-
-
-def _ship_sources(session: "SparkSession") -> None:
-    """Workers elsewhere run this very version of our functions, whether tocsin is installed there or not."""
-    package = Path(__file__).parent.parent
-    folder = tempfile.mkdtemp(prefix="tocsin-sources-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers may ask for it as long as the session lives
-    archive = Path(folder) / "tocsin.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for source in sorted(package.rglob("*.py")):
-            file.write(source, Path("tocsin") / source.relative_to(package))
-    session.addArtifacts(str(archive), pyfile=True)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tocsin.calculations.counting import CountingNetwork
-from tocsin.calculations.kogan_trees import FIGURE_2_1
+from tests.protocols.coordinator_tree.counting import CountingNetwork
+from tocsin.core.files import read_document
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.stream import Seat, Stream
@@ -14,6 +14,7 @@ from tocsin.sim.scenario import Scenario, scenario_from_document
 
 __all__ = ["FIGURE_2_1", "Noted", "NotingNetwork", "Run", "scenario"]
 
+FIGURE_2_1 = read_document(Path(__file__).parents[3] / "examples" / "figure-2-1.toml")
 EVENTS = 100_000
 
 

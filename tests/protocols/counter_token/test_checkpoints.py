@@ -1,11 +1,24 @@
 """Checkpoints stay rare when much is counted and not yet delivered: each is as long as what it keeps."""
 
 from tests.protocols.counter_token.runs import scenario_of
-from tocsin.calculations.chang_hwang import PAPER
 from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD, RECORDS_MAX
 from tocsin.protocols.counter_token.machine import CounterToken
 
 SITES = 8
+PAPER = {  # nothing ends a turn early, and nothing holds messages back
+    "pass_at_once": False,
+    "idle_hold_us": 0,
+    "hurry": False,
+    "commit": "cycle",
+    "requests": "single",
+    "request_on_gap": False,
+    "request_wait_us": 100_000,
+    "request_us": 500_000,
+    "reissue_us": 500_000,
+    "window_bytes": 0,
+    "buffer_bytes": 1 << 40,
+    "overload_messages": 1 << 30,
+}
 
 
 def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:

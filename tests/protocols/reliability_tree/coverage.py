@@ -1,6 +1,6 @@
 """How often the truth lies inside the credible interval: small networks drawn from a seed."""
 
-from tocsin.calculations.garbinato_runs import PERIOD_US, built, estimates, machines, network, run_until, truth
+from tests.protocols.reliability_tree.runs import PERIOD_US, built, estimates, machines, network, run_until, truth
 from tocsin.core.generators import random_connected, vary
 from tocsin.core.rng import Rng
 from tocsin.protocols.protocol import Protocol

@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from tocsin.calculations.garbinato_runs import (
+from tests.protocols.reliability_tree.runs import (
     PERIOD_US,
     built,
     estimates,

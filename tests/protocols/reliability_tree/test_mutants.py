@@ -6,8 +6,8 @@ import pytest
 
 from tests.mutation import mutated
 from tests.protocols.reliability_tree.coverage import LEVEL, Coverage, add_seed
+from tests.protocols.reliability_tree.runs import PERIOD_US, built, estimates, machines, network, run_until
 from tests.protocols.small import is_caught, small
-from tocsin.calculations.garbinato_runs import PERIOD_US, built, estimates, machines, network, run_until
 from tocsin.core.generators import ring
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.reliability_tree import PROTOCOL

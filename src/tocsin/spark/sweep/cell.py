@@ -53,13 +53,13 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_cell(grid: Grid, cell: Cell, traces: Path | None = None) -> CellResult:
-    """Simulate or calculate one cell, in this process."""
+    """Simulate or measure one cell, in this process."""
     began = time.perf_counter()
     seed = grid.seed(cell.combination, cell.replicate)
-    calculation = grid.calculation(cell.combination)
+    experiment = grid.experiment(cell.combination)
     verdicts: dict[str, str] = {}
-    if calculation is not None:
-        metrics = {name: float(value) for name, value in sorted(calculation.measure(seed).items())}
+    if experiment is not None:
+        metrics = {name: float(value) for name, value in sorted(experiment.measure(seed).items())}
     else:
         result = _simulated(grid, cell, seed, traces)
         metrics, verdicts = _metrics(result), result["verdicts"]

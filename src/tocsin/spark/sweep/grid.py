@@ -1,4 +1,5 @@
-"""A grid of scenarios: every combination of values, each replicated; a cell is one simulation, or one calculation.
+"""A grid of scenarios: every combination of values, each replicated; a cell is one simulation, or one
+replicate of an experiment.
 
 A cell's number fixes its combination and its replicate, and these fix its seed. So a cell gives the same result
 wherever and whenever it runs, and a task needs the grid and a few numbers, not a list of documents.
@@ -13,12 +14,11 @@ from typing import Any
 
 import msgspec
 
-from tocsin.calculations.calculation import Calculation
-from tocsin.calculations.registry import calculation_from_document
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
 from tocsin.core.files import read_document
 from tocsin.sim.scenario import Scenario, scenario_from_document
+from tocsin.spark.sweep.experiment import Experiment, find_experiment, make_experiment
 from tocsin.spark.sweep.grid_config import CELLS_MAX, GridConfig
 
 SEED_BITS = 62
@@ -27,8 +27,8 @@ SEED_BITS = 62
 class Grid:
     """The combinations of a grid file, and the cells made of them. Small: it travels to every task."""
 
-    def __init__(self, experiment: str, base: dict[str, Any], folder: str, config: GridConfig) -> None:
-        self.experiment = experiment
+    def __init__(self, name: str, base: dict[str, Any], folder: str, config: GridConfig) -> None:
+        self.name = name  # part of every seed
         self.config = config
         self._base = base
         self._folder = folder  # where the scenario's topology files are
@@ -46,7 +46,7 @@ class Grid:
         return {key: values[key] for key in self._keys}
 
     def document(self, combination: int) -> dict[str, Any]:
-        """The scenario of a combination, or the arguments of its calculation."""
+        """The scenario of a combination, or the arguments of its experiment."""
         document = copy.deepcopy(self._base)
         for key, value in self.parameters(combination).items():
             here = document
@@ -60,7 +60,7 @@ class Grid:
         return Path(self._folder)
 
     def seed(self, combination: int, replicate: int) -> int:
-        """From the cell's identity: experiment, parameters, replicate."""
+        """From the cell's identity: the grid's name, parameters, replicate."""
         digest = _digest(self._identity(combination)[0], replicate)
         return int.from_bytes(digest[:8], "big") >> (64 - SEED_BITS)
 
@@ -71,10 +71,10 @@ class Grid:
     def _identity(self, combination: int) -> tuple[bytes, bytes]:
         known = self._digests.get(combination)
         if known is None:
-            parameters = [self.experiment, sorted(self.parameters(combination).items())]
-            whole = [self.experiment, self.document(combination), self._topology(combination)]
-            if self.config.calculation is not None:
-                whole.append(self.config.calculation)
+            parameters = [self.name, sorted(self.parameters(combination).items())]
+            whole = [self.name, self.document(combination), self._topology(combination)]
+            if self.config.experiment is not None:
+                whole.append(self.config.experiment)
             known = _canonical(parameters), hashlib.blake2b(_canonical(whole)).digest()
             self._digests[combination] = known
         return known
@@ -82,17 +82,17 @@ class Grid:
     def _topology(self, combination: int) -> str | None:
         """The contents of a topology file: an edited file makes other cells."""
         name = self.document(combination).get("topology")
-        return (self.folder() / name).read_text() if isinstance(name, str) and not self.config.calculation else None
+        return (self.folder() / name).read_text() if isinstance(name, str) and not self.config.experiment else None
 
     def scenario(self, combination: int, source: str = "") -> Scenario:
         return scenario_from_document(self.document(combination), source or self.label(combination), self.folder())
 
-    def calculation(self, combination: int, source: str = "") -> Calculation | None:
-        """What a combination computes, if it does not simulate a scenario."""
-        name = self.config.calculation
-        if name is None:
+    def experiment(self, combination: int, source: str = "") -> Experiment | None:
+        """What a combination measures, if it does not simulate a scenario."""
+        path = self.config.experiment
+        if path is None:
             return None
-        return calculation_from_document(name, self.document(combination), source or self.label(combination))
+        return make_experiment(path, self.document(combination), source or self.label(combination))
 
     def label(self, combination: int) -> str:
         """A combination in words, for errors."""
@@ -101,9 +101,9 @@ class Grid:
 
     def cost(self, combination: int) -> float:
         """A rough guess of the work in a cell, to start the long ones first: messages times sites."""
-        calculation = self.calculation(combination)
-        if calculation is not None:
-            return calculation.cost()
+        experiment = self.experiment(combination)
+        if experiment is not None:
+            return experiment.cost()
         document = self.document(combination)
         workload = document.get("workload", {})
         sites = document.get("sites", 10)
@@ -117,22 +117,24 @@ def load_grid(path: Path, quick: bool = False) -> Grid:
     if quick:
         config = config.made_quick()
     base, folder = _base(config, path)
-    grid = Grid(config.experiment or path.stem, base, str(folder.resolve()), config)
+    grid = Grid(config.name or path.stem, base, str(folder.resolve()), config)
     _check_keys(grid, config, str(path))
     cells = grid.combinations * grid.replicates_max
     if cells > CELLS_MAX:
         raise InputError(f"{path}: expected at most {CELLS_MAX:,} cells, found {cells:,}")
     for combination in range(grid.combinations):
         source = f"{path}: cell with {grid.label(combination)}"
-        if grid.calculation(combination, source) is None:
+        if grid.experiment(combination, source) is None:
             grid.scenario(combination, source)
     return grid
 
 
 def _base(config: GridConfig, path: Path) -> tuple[dict[str, Any], Path]:
     """The document that the grid's keys change, and the folder that its file names are relative to."""
-    if (config.scenario is None) == (config.calculation is None):
-        raise InputError(f"{path}: expected either `scenario` or `calculation`, found both or neither")
+    if config.experiment is not None:
+        find_experiment(config.experiment, str(path))  # before the cells, whose errors name their parameters
+    if (config.scenario is None) == (config.experiment is None):
+        raise InputError(f"{path}: expected either `scenario` or `experiment`, found both or neither")
     if isinstance(config.scenario, str):
         scenario_path = path.parent / config.scenario
         return read_document(scenario_path), scenario_path.parent

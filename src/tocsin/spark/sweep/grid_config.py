@@ -31,15 +31,15 @@ class QuickConfig(Config, frozen=True):
 
     grid: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}
     replications: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    constants: dict[str, Any] = {}  # dotted keys of the scenario, or arguments of the calculation
+    constants: dict[str, Any] = {}  # dotted keys of the scenario, or arguments of the experiment
     precise: bool = False  # whether precision is wanted here too
 
 
 class GridConfig(Config, frozen=True):
     scenario: str | dict[str, Any] | None = None  # a scenario file's name, or the scenario itself …
-    calculation: str | None = None  # … or what is computed instead of a simulation, by name, …
+    experiment: str | None = None  # … or what is measured instead, by its import path `package.module:Class`, …
     arguments: dict[str, Any] = {}  # … and what it is given besides the grid's keys
-    experiment: str | None = None  # default: the file's name
+    name: str | None = None  # default: the file's name
     grid: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}  # dotted keys and their values
     verdicts: bool = True  # whether a scenario's trace is kept and checked; false only counts
     replications: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -59,7 +59,7 @@ class GridConfig(Config, frozen=True):
             replications=quick.replications or self.replications,
             precision=self.precision if quick.precise else [],
         )
-        if self.calculation is not None:
+        if self.experiment is not None:
             return msgspec.structs.replace(changed, arguments={**self.arguments, **quick.constants})
         return msgspec.structs.replace(
             changed, grid={**changed.grid, **{key: [value] for key, value in quick.constants.items()}}

@@ -27,7 +27,7 @@ from tocsin.spark.sweep.grid import Grid
 SCHEMA = pa.schema(
     [
         pa.field("key", pa.string(), nullable=False),  # of everything the result depends on, the code aside
-        pa.field("experiment", pa.string(), nullable=False),
+        pa.field("name", pa.string(), nullable=False),  # of the grid
         pa.field("parameters", pa.map_(pa.string(), pa.string()), nullable=False),  # dotted key: value in JSON
         pa.field("replicate", pa.int32(), nullable=False),
         pa.field("seed", pa.int64(), nullable=False),
@@ -101,7 +101,7 @@ class Results:
         grid = self._grid
         return {
             "key": grid.key(result.combination, result.replicate),
-            "experiment": grid.experiment,
+            "name": grid.name,
             "parameters": parameters_json(grid.parameters(result.combination)),
             "replicate": result.replicate,
             "seed": grid.seed(result.combination, result.replicate),

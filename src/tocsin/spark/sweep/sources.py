@@ -1,76 +1,130 @@
-"""Which sources a cell's result depends on: a change elsewhere does not make it stale.
+"""Which sources a cell's result depends on: a change elsewhere does not make it stale. And which of them workers need.
 
-Found by following imports. Every scenario reaches the registry of protocols, and through it all of them; that one
-step is not followed: the protocols that a grid names are taken instead.
+Found by following imports, in this package and in the folder that an experiment was imported from. Every scenario
+reaches the registry of protocols, and through it all of them; that one step is not followed: the protocols that the
+grid or the experiment names are taken instead.
 """
 
 import ast
 import hashlib
+import importlib
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
+from tocsin.core.errors import InputError
 from tocsin.protocols.registry import REGISTRY
 from tocsin.spark.sweep.grid import Grid
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = "tocsin"
+HOME = Path(__file__).parents[3]  # the folder that the package lies in
 REGISTRY_MODULE = "tocsin.protocols.registry"
 SIMULATED = ("tocsin.sim.run", "tocsin.sim.scenario", "tocsin.traces.writer", "tocsin.traces.reader")
-CALCULATIONS = "tocsin.calculations."
+INSTALLED = {"site-packages", "dist-packages"}  # folders in which unrelated packages lie side by side
 
 
 def code_version(grid: Grid) -> str:
     """A digest of the sources that the results of a grid depend on."""
     digest = hashlib.blake2b(digest_size=8)
-    for path in _sources(grid):
-        digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for module, path in sorted(sources_of(grid).items()):
+        digest.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _sources(grid: Grid) -> list[Path]:
-    name = grid.config.calculation
-    if name is None:
-        roots = list(SIMULATED)
-        protocols = {str(grid.document(combination).get("protocol")) for combination in range(grid.combinations)}
-    else:
-        roots = [CALCULATIONS + name.split(".")[0]]
-        own = [module for module in reached(roots) if module.startswith(CALCULATIONS)]
-        texts = [_path(module).read_text() for module in own]
-        protocols = {protocol for protocol in REGISTRY if any(f'"{protocol}"' in text for text in texts)}
-    roots += [REGISTRY[protocol].make.__module__ for protocol in protocols if protocol in REGISTRY]
-    return sorted(_path(module) for module in reached(roots))
+def sources_of(grid: Grid) -> dict[str, Path]:
+    """The modules that the results of a grid depend on, and their files."""
+    experiment = grid.config.experiment
+    modules = Modules(experiment)
+    texts = [json.dumps(msgspec.to_builtins(grid.config)), json.dumps([grid.document(0)])]
+    roots = list(SIMULATED)
+    if experiment is not None:
+        roots = [experiment.partition(":")[0]]
+        texts += [path.read_text() for module, path in modules.reached(roots).items() if not _is_ours(module)]
+    named = [protocol for protocol in REGISTRY if any(_names(text, protocol) for text in texts)]
+    return modules.reached([*roots, *[REGISTRY[protocol].make.__module__ for protocol in named]])
 
 
-def reached(roots: Iterable[str]) -> set[str]:
-    """The modules of the package that these import, and those import, and so on; with the packages they lie in."""
-    waiting, found = list(roots), set[str]()
-    while waiting:
-        module = waiting.pop()
-        if module in found:
-            continue
-        found.add(module)
-        waiting.append(module.rpartition(".")[0])
-        if module != REGISTRY_MODULE:
-            waiting += _imports(module)
-        waiting = [name for name in waiting if name.startswith("tocsin.") and name not in found]
-    return found
+def files_to_ship(experiment: str) -> dict[str, Path]:
+    """What workers elsewhere need to import an experiment: by its path below the folder they lie in, every Python file
+    of the packages that the experiment imports from its own folder. Whole packages, since one that is there in part
+    would hide the rest."""
+    modules = Modules(experiment)
+    reached = modules.reached([experiment.partition(":")[0]])
+    files: dict[str, Path] = {}
+    for top in sorted({module.partition(".")[0] for module in reached} - {PACKAGE}):
+        place = modules.home / top
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
+            files[path.relative_to(modules.home).as_posix()] = path
+    return files
+
+
+class Modules:
+    """Where modules lie: those of this package, and those beside an experiment's."""
+
+    def __init__(self, experiment: str | None) -> None:
+        self.home = HOME  # the folder that the experiment's package lies in
+        self._tops: set[str] | None = {PACKAGE}  # the packages that are followed; None: all that lie in `home`
+        if experiment is not None:
+            module = experiment.partition(":")[0]
+            self.home = _home_of(module)
+            is_installed = bool(INSTALLED & set(self.home.parts))
+            self._tops = {PACKAGE, module.partition(".")[0]} if is_installed else None
+
+    def path(self, module: str) -> Path | None:
+        top = module.partition(".")[0]
+        if self._tops is not None and top not in self._tops:
+            return None
+        place = (HOME if top == PACKAGE else self.home).joinpath(*module.split("."))
+        candidates = (place / "__init__.py", place.with_suffix(".py"))
+        return next((path for path in candidates if path.is_file()), None)
+
+    def reached(self, roots: Iterable[str]) -> dict[str, Path]:
+        """What these import, and those import, and so on, with the packages they lie in."""
+        waiting, found = list(roots), dict[str, Path]()
+        while waiting:
+            module = waiting.pop()
+            path = self.path(module) if module and module not in found else None
+            if path is None:
+                continue
+            found[module] = path
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            waiting.append(module.rpartition(".")[0])
+            if module != REGISTRY_MODULE:
+                waiting += _imports(path, package)
+        return found
+
+
+def _home_of(module: str) -> Path:
+    """The folder from which a module is imported by its name."""
+    file = getattr(importlib.import_module(module), "__file__", None)
+    place = Path(file or "")
+    if place.name == "__init__.py":
+        place = place.parent
+    if file is None or place.stem != module.rpartition(".")[2] or len(place.parents) <= module.count("."):
+        raise InputError(f"`experiment`: expected a module with a source file of its name, found `{module}`")
+    return place.parents[module.count(".")]
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
+
+
+def _names(text: str, protocol: str) -> bool:
+    return f'"{protocol}"' in text or f"'{protocol}'" in text
 
 
 @cache
-def _imports(module: str) -> tuple[str, ...]:
+def _imports(path: Path, package: str) -> tuple[str, ...]:
+    """Every name that a file imports which may be a module's."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(_path(module).read_bytes())):
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *[f"{node.module}.{alias.name}" for alias in node.names]]
-    return tuple(name for name in names if name.startswith("tocsin.") and _exists(name))
-
-
-def _exists(module: str) -> bool:
-    return _path(module).exists()
-
-
-def _path(module: str) -> Path:
-    place = PACKAGE.joinpath(*module.split(".")[1:])
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names += [base, *[f"{base}.{alias.name}" for alias in node.names]]
+    return tuple(names)

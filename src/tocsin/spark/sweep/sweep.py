@@ -17,6 +17,7 @@ import pyarrow as pa
 from tocsin.spark.sweep.cell import OK, Cell, CellResult, run_cells
 from tocsin.spark.sweep.grid import Grid
 from tocsin.spark.sweep.results import Results, failed
+from tocsin.spark.sweep.sources import files_to_ship
 from tocsin.spark.sweep.wanted import Place, missing_cells, wanted_cells
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Sweep:
 
     def run(self) -> list[Place]:
         """Run until nothing is missing; the cells that the grid wanted."""
+        self._ship_experiment()
         wanted = wanted_cells(self._grid, self._results)
         for place in wanted:
             self._learn(self._results.find(*place))
@@ -72,6 +74,15 @@ class Sweep:
             self._run_all(missing, len(wanted))
             wanted = wanted_cells(self._grid, self._results)
         return wanted
+
+    def _ship_experiment(self) -> None:
+        """Workers import the experiment by its path, also where this process found it in a folder of its own."""
+        from tocsin.spark.session import ship_modules
+
+        experiment = self._grid.config.experiment
+        if experiment is not None:
+            files = files_to_ship(experiment)
+            ship_modules(self._session, experiment.partition(".")[0].partition(":")[0], files)
 
     # Waves
 

@@ -1,0 +1,25 @@
+"""What all tests share, those in `tests/` and those in `papers/`: their options, and one Spark session."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite", action="store_true", help="write golden transcripts and measured tables anew instead of comparing"
+    )
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """One for all tests that need one; they run in one process (`xdist_group("spark")`)."""
+    from tocsin.spark.session import SessionOptions, start_session
+
+    session = start_session(SessionOptions(master="local[2]", name="tests"))
+    yield session
+    session.stop()

@@ -1,0 +1,1 @@
+"""Chang, Hwang: An Ordered and Reliable Broadcast Protocol for Distributed Systems."""

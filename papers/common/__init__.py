@@ -1,0 +1,1 @@
+"""What all papers share: judging, tables, drawing, the page, and the command."""

@@ -1,0 +1,47 @@
+"""Garbinato, Pedone, Schmidt 2004: adaptive diffusion."""
+
+from collections.abc import Mapping
+
+from papers.common.paper import Paper, Section
+from papers.common.table import Table
+from papers.garbinato.after_convergence import after_convergence
+from papers.garbinato.figure_1 import two_paths
+from papers.garbinato.figure_2 import messages
+from papers.garbinato.figure_3 import convergence
+from papers.garbinato.figure_4 import size
+from papers.garbinato.heartbeats import heartbeats
+from papers.garbinato.unequal import unequal
+
+
+def sections(tables: Mapping[str, Table]) -> list[Section]:
+    crashes, losses = tables["convergence_crashes"], tables["convergence_losses"]
+    return [
+        two_paths(tables["two_paths"]),
+        messages(tables["messages_crashes"], tables["messages_losses"]),
+        unequal(tables["messages_unequal"]),
+        convergence(crashes, losses, tables["tolerance"]),
+        after_convergence(crashes, losses, tables["patience"]),
+        size(tables["size"]),
+        heartbeats(tables["heartbeats"], tables["line_19"]),
+    ]
+
+
+PAPER = Paper(
+    name="garbinato",
+    title="Garbinato, Pedone, Schmidt 2004: An Adaptive Algorithm for Efficient Message Diffusion in Unreliable "
+    "Environments",
+    grids=(
+        "two_paths",
+        "messages_crashes",
+        "messages_losses",
+        "messages_unequal",
+        "convergence_crashes",
+        "convergence_losses",
+        "tolerance",
+        "patience",
+        "size",
+        "heartbeats",
+        "line_19",
+    ),
+    sections=sections,
+)

@@ -1,0 +1,1 @@
+"""Schneider, Gries, Schlichting 1982: Fast Reliable Broadcasts."""

@@ -1,0 +1,1 @@
+"""Garcia-Molina, Spauster 1988: Ordered and Reliable Multicast Communication."""

@@ -1,1 +1,0 @@
-"""The papers reproduced: every table, figure and claim, from grids that the sweep runs."""

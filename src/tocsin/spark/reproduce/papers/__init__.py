@@ -1,1 +1,0 @@
-"""What each paper says, and what came out: a file a paper."""

@@ -1,0 +1,1 @@
+"""Tests of the package, and what they share. A package, so that no other `tests` on Python's path hides it."""

@@ -88,6 +88,7 @@ def test_an_experiment_in_a_grid(lab: Path) -> None:
         ("lab.broken:Slow", "expected .*, found `lab.broken` .ZeroDivisionError: division by zero"),
         ("lab.delays:Slo", r"expected an experiment of `lab.delays`, found `Slo` \(did you mean `Slow`\?\)"),
         ("lab.delays:NOT_ONE", r"expected an experiment of `lab.delays`, found `NOT_ONE` \(known: Slow\)"),
+        ("lab.delays:Experiment", "expected an experiment of `lab.delays`, found `Experiment`"),
         ("lab.delays:Kernel", "expected an experiment of `lab.delays`, found `Kernel`"),
     ],
 )

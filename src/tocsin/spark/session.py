@@ -37,7 +37,7 @@ JVM_EXIT_SECONDS_MAX = 200.0  # writing a class archive takes 10 s, more on a bu
 # C1 and the serial collector: the JVM hardly works in an audit or a sweep, and both spare 2 s of every start.
 JVM_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-_SHIPPED: "WeakKeyDictionary[Any, set[tuple[str, str]]]" = WeakKeyDictionary()  # by session: archives it has
+_SHIPPED: "WeakKeyDictionary[Any, set[str]]" = WeakKeyDictionary()  # by session: archives it has
 
 _QUIET_LOG = """\
 status = off
@@ -184,19 +184,22 @@ def ship_modules(session: "SparkSession", name: str, files: Mapping[str, Path]) 
     """
     shipped = _SHIPPED.setdefault(session, set())
     contents = {path: file.read_bytes() for path, file in sorted(files.items())}
-    digest = hashlib.blake2b(repr(sorted(contents.items())).encode(), digest_size=8).hexdigest()
-    if (name, digest) in shipped:
+    digest = hashlib.blake2b(digest_size=8)
+    for path, data in contents.items():
+        digest.update(f"{path} {len(data)} ".encode() + data)
+    archive_name = f"{name}-{digest.hexdigest()}.zip"
+    if archive_name in shipped:
         return
     folder = tempfile.mkdtemp(prefix="tocsin-sources-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers may ask for it as long as the session lives
-    archive = Path(folder) / f"{name}-{digest}.zip"
+    archive = Path(folder) / archive_name
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for inside in sorted({str(parent) for path in contents for parent in PurePosixPath(path).parents} - {"."}):
             file.mkdir(inside)
         for path, data in contents.items():
             file.writestr(path, data)
     session.addArtifacts(str(archive), pyfile=True)
-    shipped.add((name, digest))
+    shipped.add(archive_name)
 
 
 def wait_for_jvm() -> None:

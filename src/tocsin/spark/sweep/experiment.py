@@ -1,7 +1,7 @@
 """What a cell of a sweep may compute instead of simulating one scenario: an experiment, named by its import path."""
 
 import importlib
-from typing import Any
+from typing import Any, TypeGuard
 
 from tocsin.core.config import Config, decode_config, suggestion
 from tocsin.core.errors import InputError
@@ -35,8 +35,8 @@ def find_experiment(path: str, source: str) -> type[Experiment]:
         why = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         raise _bad(source, "a module that can be imported", f"`{module_name}` ({why})") from None
     found = getattr(module, class_name, None)
-    if not isinstance(found, type) or not issubclass(found, Experiment):
-        near = suggestion(class_name, _experiments_of(module))
+    if not _measures(found):
+        near = suggestion(class_name, [name for name, value in vars(module).items() if _measures(value)])
         raise _bad(source, f"an experiment of `{module_name}`", f"`{class_name}`{near}")
     return found
 
@@ -46,12 +46,8 @@ def make_experiment(path: str, arguments: dict[str, Any], source: str) -> Experi
     return decode_config(arguments, find_experiment(path, source), source)
 
 
-def _experiments_of(module: object) -> list[str]:
-    return [
-        name
-        for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Experiment) and value.measure is not Experiment.measure
-    ]
+def _measures(found: Any) -> TypeGuard[type[Experiment]]:
+    return isinstance(found, type) and issubclass(found, Experiment) and found.measure is not Experiment.measure
 
 
 def _bad(source: str, expected: str, found: str) -> InputError:

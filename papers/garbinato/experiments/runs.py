@@ -17,19 +17,6 @@ class Completeness:
         self.incomplete = 0  # did not reach everybody
         self.promised = 0.0  # the smallest promise
         self.messages = 0  # of the plans, the largest
-        self.sent = 0  # data messages in all: less than planned, since who got nothing sends nothing
-
-
-def completeness(
-    topology: Topology, reach: float, broadcasts: int, seed: int, after_periods: int = 0, sources: int = 10
-) -> Completeness:
-    """Broadcast from several processes, with given knowledge, or with what was learned in so many heartbeats."""
-    options = {"reach": reach, "knowledge": "learned" if after_periods else "given"}
-    shape = {"shape": "ring", "nodes": topology.node_count()}
-    simulation = built(network("reliability_tree", shape, options), seed, topology)
-    simulation.start()
-    run_until(simulation, after_periods * PERIOD_US)
-    return broadcasts_from(simulation, sources, reach, broadcasts)
 
 
 def broadcasts_from(simulation: Simulation, sources: int, reach: float, broadcasts: int) -> Completeness:
@@ -51,7 +38,6 @@ def broadcasts_from(simulation: Simulation, sources: int, reach: float, broadcas
     run_until(simulation, now + 10 * PERIOD_US)
     found.broadcasts = broadcasts
     found.incomplete = incomplete(simulation, sites)
-    found.sent = simulation.world.tally.sends["data"]
     return found
 
 

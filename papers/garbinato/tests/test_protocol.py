@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from papers.garbinato.experiments.runs import completeness, gossip_cost
+from papers.garbinato.experiments.runs import Completeness, broadcasts_from, gossip_cost
 from tests.protocols.reliability_tree.paper_beliefs import Beliefs
 from tests.protocols.reliability_tree.runs import (
     PERIOD_US,
@@ -26,6 +26,18 @@ from tocsin.protocols.reliability_tree.direct import Direct
 
 K = 0.9999
 TOLERANCE = 0.02  # the right one of a hundred intervals, or one next to it
+
+
+def completeness(
+    topology: Topology, reach: float, broadcasts: int, seed: int, after_periods: int = 0, sources: int = 10
+) -> Completeness:
+    """Broadcast from several processes, with given knowledge, or with what was learned in so many heartbeats."""
+    options = {"reach": reach, "knowledge": "learned" if after_periods else "given"}
+    shape = {"shape": "ring", "nodes": topology.node_count()}
+    simulation = built(network("reliability_tree", shape, options), seed, topology)
+    simulation.start()
+    run_until(simulation, after_periods * PERIOD_US)
+    return broadcasts_from(simulation, sources, reach, broadcasts)
 
 
 def optimum(topology: Topology, reach: float = K) -> int:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from papers.kogan.figure_2_1 import FIGURE_2_1
 from tocsin.core.files import read_document
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.rng import Rng
@@ -32,6 +33,10 @@ def tree(lists: dict[str, str], partition: str) -> dict[str, str]:
 @pytest.fixture(name="network")
 def figure_2_1() -> Topology:
     return topology_from_document(read_document(EXAMPLE), "figure 2.1")
+
+
+def test_the_network_of_the_experiments_is_that_of_the_example() -> None:
+    assert read_document(EXAMPLE) == FIGURE_2_1
 
 
 def test_section_5_1_h4_and_h5_are_four_apart_when_links_cost_one(network: Topology) -> None:

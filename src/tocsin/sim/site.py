@@ -284,10 +284,6 @@ class Site(Outbox):
         """Whether nothing waits for the disk."""
         return not self._syncing and not self._unsynced
 
-    def armed_timers(self) -> list[tuple[str, int]]:
-        """The timers that are set, for the explorer."""
-        return sorted(self._timers)
-
     def _take_pending(self, now: Micros) -> None:
         """Hand waiting broadcasts to the machine while it has room."""
         while self.pending and self.machine is not None and self.machine.room() > 0:

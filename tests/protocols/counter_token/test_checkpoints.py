@@ -1,8 +1,8 @@
 """Checkpoints stay rare when much is counted and not yet delivered: each is as long as what it keeps."""
 
 from tests.protocols.counter_token.runs import scenario_of
-from tocsin.calculations.chang_hwang import PAPER
-from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD, RECORDS_MAX
+from tocsin.core.records import RECORDS_MAX
+from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken
 
 SITES = 8
@@ -15,7 +15,15 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
         {
             "sites": SITES,
             "duration_us": 10**9,
-            "options": {**PAPER, "token_hold_us": 400_000},
+            "options": {
+                "classic": True,
+                "token_hold_us": 400_000,
+                "request_wait_us": 100_000,
+                "request_us": 500_000,
+                "reissue_us": 500_000,
+                "buffer_bytes": 1 << 40,
+                "overload_messages": 1 << 30,
+            },
             "workload": {"messages": messages, "rate_per_site": 300.0, "size": 1},
             "network": {"model": "lan", "delay_us": 1_000},
         }

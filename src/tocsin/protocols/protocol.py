@@ -13,6 +13,19 @@ from tocsin.core.codec import Codec
 from tocsin.core.machine import Machine, Outbox, Setup
 from tocsin.core.message import Message, Options, Record
 
+ONE_ORDER = (  # one causal order of all messages of all groups, which every correct site sees whole
+    "integrity",
+    "validity",
+    "agreement",
+    "uniform_agreement",
+    "fifo",
+    "causal",
+    "single_source",
+    "multiple_source",
+    "multiple_group",
+    "acyclic",
+)
+
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where a protocol's guarantees hold. What is not assumed away here, the swarm does to it."""

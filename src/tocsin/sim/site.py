@@ -261,7 +261,7 @@ class Site(Outbox):
         self._end_step(now)
 
     def on_peer(self, now: Micros, peer: SiteId, up: bool) -> None:
-        """The perfect detector speaks."""
+        """The perfect detector reports a crash or a recovery of another site."""
         if self.machine is None:
             return
         if up:

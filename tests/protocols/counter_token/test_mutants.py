@@ -54,7 +54,7 @@ MUTANTS = {
         "return True  # not known",
     ),
     "installs a list without a majority": (
-        "installing",
+        "foundation",
         "self._needs_majority = not options.classic",
         "self._needs_majority = False",
     ),

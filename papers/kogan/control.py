@@ -6,7 +6,7 @@ from papers.common.judging import falls, points_of, rises
 from papers.common.paper import Chart, Claim, Line, Section, exact, verdict
 from papers.common.table import Point, Table
 from papers.common.words import replications
-from tocsin.protocols.coordinator_tree.messages import CoordinatorTreeOptions
+from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
 
 OURS, BASIC = "coordinator_tree", "ack_all"
 NAMES = {OURS: "coordinator tree", BASIC: "basic algorithm"}

@@ -18,7 +18,7 @@ MUTANTS = {
     ),
     "forgets to persist what it stored": (
         "circulation",
-        "            self._persist(Stored(place, item))\n",
+        "            self._records.persist(Stored(place, item))\n",
         "            pass\n",
     ),
     "does not wait for the exchange": (

@@ -1,7 +1,9 @@
 """Deliver on receipt, agree later by a token, roll back where it disagrees."""
 
+from tocsin.core.data import Sent
 from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
-from tocsin.protocols.baselines.optimistic_token.messages import OptimisticTokenOptions, Tentative, Token
+from tocsin.protocols.baselines.optimistic_token.messages import Tentative, Token
+from tocsin.protocols.baselines.optimistic_token.options import OptimisticTokenOptions
 from tocsin.protocols.baselines.sequencer.messages import (
     Appended,
     Committed,
@@ -11,7 +13,6 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
-    Sent,
     Status,
     Submit,
     Summary,
@@ -19,7 +20,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Truncated,
     Vote,
 )
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="optimistic_token",
@@ -29,18 +30,7 @@ PROTOCOL: Protocol = Protocol(
     options=OptimisticTokenOptions,
     messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
     records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-    ),
+    guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="net of rollbacks; a majority must be up for commits",

@@ -1,5 +1,6 @@
 """Totem's single ring: the holder of a circulating token broadcasts."""
 
+from tocsin.core.data import Sent
 from tocsin.protocols.baselines.totem_ring.machine import TotemRing
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
@@ -10,13 +11,12 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Join,
     Kept,
     Seen,
-    Sent,
     Stored,
     Token,
-    TotemRingOptions,
     Want,
 )
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="totem_ring",
@@ -26,20 +26,7 @@ PROTOCOL: Protocol = Protocol(
     options=TotemRingOptions,
     messages=(Data, Token, Beacon, Join, Commit, Want),
     records=(Sent, Stored, Delivered, Seen, Installed, Kept),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-        "safe",
-        "view_synchrony",
-    ),
+    guarantees=(*ONE_ORDER, "safe", "view_synchrony"),
     assumptions=Assumptions(
         sites_max=12,
         several_groups=False,

@@ -2,10 +2,13 @@
 
 from typing import Final
 
+from tocsin.core.data import Sent
 from tocsin.core.errors import DecodeError
 from tocsin.core.machine import Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.core.records import Records
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
     Commit,
@@ -15,11 +18,10 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Item,
     Kept,
     Seen,
-    Sent,
     Stored,
     Token,
-    TotemRingOptions,
 )
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.ring import Gathering, Ring
 
 HOLD: Final = "HOLD"  # an idle token is held
@@ -34,7 +36,6 @@ GATHER: Final = 1
 COMMIT: Final = 2
 
 RESEND_MAX: Final = 64  # messages sent again in one visit of the token
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 AHEAD_MAX: Final = 1 << 20  # no honest place is so far beyond what is here
 
 
@@ -60,7 +61,7 @@ class Circulating(Machine):
         self._window: int = options.window
         self._queue_max: int = options.queue
         self._state = OPERATIONAL
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._numbers = OwnNumbers()
         self._queue: list[Item] = []  # own messages without a place; durable
         self._ring = Ring(0, 0, list(range(setup.sites)))  # the last one installed; its messages are durable
         self._seen = 0  # largest ring number heard of; own proposals are durable in it
@@ -68,7 +69,7 @@ class Circulating(Machine):
         self._last_target: SiteId = -1  # whom the token, or commit token, was passed to …
         self._last_sent: Message | None = None  # … for sending it again
         self._gathering = Gathering(setup.site, [])
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
         self._commit: Commit | None = None  # the newest commit token seen here
         self._held_commit: Commit | None = None  # phase 2, waiting for messages of the old ring
 
@@ -84,10 +85,10 @@ class Circulating(Machine):
     def _recall(self, record: Record) -> None:
         if isinstance(record, Installed):
             self._ring = Ring(record.ring, record.root, list(record.members))
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
             self._seen = record.seen
         elif isinstance(record, Sent):
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
+            self._numbers.recall(record.seqno)
             self._queue.append(Item(record.group, self._site, record.seqno, record.payload))
         elif isinstance(record, Stored):
             self._ring.store(record.place, record.item)
@@ -113,7 +114,7 @@ class Circulating(Machine):
 
     def _store(self, place: int, item: Item) -> None:
         if self._ring.store(place, item):
-            self._persist(Stored(place, item))
+            self._records.persist(Stored(place, item))
 
     def _on_token(self, now: Micros, source: SiteId, token: Token) -> None:
         ring = self._ring
@@ -195,7 +196,7 @@ class Circulating(Machine):
             while ring.delivered < limit:
                 self._deliver(ring.items[ring.delivered])
                 ring.delivered += 1
-            self._persist(Delivered(ring.delivered))
+            self._records.persist(Delivered(ring.delivered))
 
     def _deliver(self, item: Item) -> None:
         if self._site in self._groups[item.group]:
@@ -233,27 +234,21 @@ class Circulating(Machine):
             self._outbox.multicast(targets, Beacon(self._ring.number))
             self._outbox.set_timer(BEACON, 0, now + self._beacon_us)
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def _maybe_checkpoint(self) -> bool:
         """Forget what everybody has and is delivered, once the records are many."""
         ring = self._ring
-        if self.stat_records < RECORDS_MAX + 2 * (len(ring.items) + len(self._queue)):
+        if not self._records.are_many(2 * (len(ring.items) + len(self._queue))):
             return False
         records: list[Record] = [
-            Installed(ring.number, ring.root, tuple(ring.members), self._next_seqno, self._seen),
+            Installed(ring.number, ring.root, tuple(ring.members), self._numbers.following, self._seen),
             Kept(ring.kept_from, ring.delivered),
         ]
         for place in sorted(ring.items):
             records.append(Stored(place, ring.items[place]))
         for item in self._queue:
             records.append(Sent(item.group, item.seqno, item.payload))
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        self._records.fold(records)
+        self._records.release_log(len(self._groups))
         return True
 
 

@@ -22,6 +22,7 @@ component goes on by itself, as in the paper: all its views, transitional ones t
 ordered or delivered, and are reported as such.
 """
 
+from tocsin.core.data import Sent
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.rangeset import RangeSet
@@ -49,7 +50,6 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Join,
     Past,
     Seen,
-    Sent,
     Token,
     Want,
 )
@@ -63,7 +63,7 @@ class TotemRing(Circulating):
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if not records:
-            self._persist(Installed(0, 0, tuple(self._ring.members), 0, 0))
+            self._records.persist(Installed(0, 0, tuple(self._ring.members), 0, 0))
             self._outbox.install_view(0, self._ring.members, True)
             self._start_ring(now)
             if self._site == 0 and self._others:
@@ -71,15 +71,14 @@ class TotemRing(Circulating):
             return
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
         self._gather(now, [])
 
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(group, seqno, payload))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(group, seqno, payload))
         self._queue.append(Item(group, self._site, seqno, payload))
         if self._state == OPERATIONAL:
             if len(self._ring.members) == 1:
@@ -196,7 +195,7 @@ class TotemRing(Circulating):
         if self._state != GATHER or alive[0] != self._site or not self._gathering.is_agreed():
             return False
         self._seen = self._seen + 2 - self._seen % 2  # even numbers are rings, odd ones their transitional views
-        self._persist(Seen(self._seen))
+        self._records.persist(Seen(self._seen))
         self._enter_commit(now, Commit(self._seen, self._site, tuple(alive), 0, (self._past(),)))
         return True
 
@@ -370,11 +369,12 @@ class TotemRing(Circulating):
         self._ring = Ring(commit.ring, commit.root, members)
         self._outbox.install_view(commit.ring * self._sites + commit.root, members, True)
         self._seen = max(self._seen, commit.ring)
-        records: list[Record] = [Installed(commit.ring, commit.root, commit.members, self._next_seqno, self._seen)]
+        records: list[Record] = [
+            Installed(commit.ring, commit.root, commit.members, self._numbers.following, self._seen)
+        ]
         for item in self._queue:
             records.append(Sent(item.group, item.seqno, item.payload))
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
+        self._records.fold(records)
 
     def _deliver_rest(self, companions: list[SiteId]) -> None:
         """What is left, in order; beyond a gap only the companions' own: others may depend on what is missing."""

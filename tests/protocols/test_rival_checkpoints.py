@@ -17,7 +17,7 @@ MODULES = {
     "sequencer": "sequencer.keeper",
     "optimistic_token": "sequencer.keeper",
     "push_gossip": "push_gossip.machine",
-    "totem_ring": "totem_ring.circulation",
+    "totem_ring": "totem_ring.store",
 }
 
 

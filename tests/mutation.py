@@ -5,8 +5,10 @@ A mutant is worth something only if swarm or explorer catches it; the tests of e
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +21,8 @@ from tocsin.protocols.protocol import Protocol
 
 ROOT = Path(tocsin.__file__).parent
 FAMILY = "tocsin.protocols."
+SHARED = {f"tocsin.core.{name}" for name in ("own_messages", "received", "records")}  # parts that protocols have
+STRUCTS = re.compile(r"^class \w+\((\w+\.)?(Struct|Message|Record|Options|Config)\b", re.MULTILINE)
 
 
 def mutated(protocol: Protocol, module_name: str, old: str, new: str, *more: tuple[str, str, str]) -> Protocol:
@@ -76,9 +80,16 @@ class _Mutating:
 
 
 def _is_code(name: str) -> bool:
-    """Modules of protocols; messages stay as they are, because machines of both kinds exchange them."""
-    deep_enough = name.startswith(FAMILY) and name.count(".") > 2
-    return deep_enough and not name.endswith(("messages", "_config")) and not (_folder(name) / "__init__.py").exists()
+    """Modules of protocols, and the parts that they share. Files of structs (messages, records, options) stay as they
+    are, because machines of both kinds exchange them."""
+    if name not in SHARED and not (name.startswith(FAMILY) and name.count(".") > 2):
+        return False
+    return not (_folder(name) / "__init__.py").exists() and not _defines_structs(name)
+
+
+@cache
+def _defines_structs(name: str) -> bool:
+    return _path(name).exists() and STRUCTS.search(_source(name)) is not None
 
 
 def _folder(name: str) -> Path:

@@ -8,10 +8,11 @@ import pytest
 
 from tocsin.core.codec import MESSAGE_BYTES_MAX, Codec
 from tocsin.core.config import decode_config
+from tocsin.core.data import Data
 from tocsin.core.errors import DecodeError
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
-from tocsin.protocols.baselines.ack_all.messages import Ack, Data
+from tocsin.protocols.baselines.ack_all.messages import Ack
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import run_to_end

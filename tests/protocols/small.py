@@ -1,4 +1,4 @@
-"""Small scenarios for the explorer, and what every mutant must suffer: being caught."""
+"""Small scenarios for the explorer, and whether a planted bug is caught in them."""
 
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,8 @@
 """What travels between machines, and what they keep on disk: small immutable values.
 
 Message classes are msgspec structs: validated when decoded, compared by value, cheap to make. Files that define them
-are not compiled by mypyc (a struct is C already). A protocol's messages, records and options live in its
-`messages.py`.
+are not compiled by mypyc (a struct is C already). A protocol's messages and records live in its `messages.py`, its
+options in `options.py`; what several protocols send and keep alike, in `core/data.py`.
 """
 
 from typing import ClassVar

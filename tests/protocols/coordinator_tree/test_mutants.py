@@ -32,7 +32,7 @@ IN_THE_SWARM = {
     ),
     "uses a number again after a crash": (
         "storage",
-        "                self.next_seqno = max(self.next_seqno, record.seqno + 1)\n",
+        "                self.numbers.recall(record.seqno)\n",
         "                pass\n",
     ),
     "reports more than it has": (

@@ -8,10 +8,10 @@ import pytest
 from tests.protocols.coordinator_tree.runs import Run, scenario
 from tocsin.core.config import decode_config
 from tocsin.core.message import Message
+from tocsin.core.records import RECORDS_MAX
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import Data, Have, Held, Null, Prefix, Progress, Summary
-from tocsin.protocols.coordinator_tree.storage import RECORDS_MAX
 from tocsin.protocols.coordinator_tree.stream import Stream
 from tocsin.sim import stage
 from tocsin.sim.stage import Input, Request, StageSite

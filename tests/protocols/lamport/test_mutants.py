@@ -29,15 +29,19 @@ MUTANTS = {
     ),
     "forgets to persist what it received": (
         "machine",
-        "        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))\n",
-        "",
+        "self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))",
+        "pass",
     ),
     "forgets what it delivered": (
         "machine",
-        "            self._persist(Delivered(self._delivered[0], self._delivered[1]))\n",
+        "            self._records.persist(Delivered(self._delivered[0], self._delivered[1]))\n",
         "            pass\n",
     ),
-    "never sends again": ("machine", "            self._outbox.send(target, outstanding.data)\n", "            pass\n"),
+    "never sends again": (
+        "tocsin.core.own_messages",
+        "                self._outbox.send(target, outstanding.data)\n",
+        "                pass\n",
+    ),
     "never asks the silent": (
         "machine",
         "            self._outbox.multicast(silent, self._null(True))\n",
@@ -50,7 +54,7 @@ MUTANTS = {
     ),
     "promises more than it has reserved": (
         "machine",
-        "            self._persist(Reserved(self._reserved))\n",
+        "            self._records.persist(Reserved(self._reserved))\n",
         "            pass\n",
     ),
     "accepts in any order": (
@@ -64,7 +68,7 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_planted_bug_is_caught(name: str) -> None:
     module, old, new = MUTANTS[name]
-    mutant = mutated(PROTOCOL, FOLDER + module, old, new)
+    mutant = mutated(PROTOCOL, module if "." in module else FOLDER + module, old, new)
     scenarios = [
         (small(mutant, 3, 1, 100_000), Limits(losses=1)),
         (small(mutant, 2, 2, 100_000), Limits(crashes=1)),

@@ -15,7 +15,7 @@ MUTANTS = {
         "            for item in self._guesses:\n                self._deliver(item)\n",
         "            pass\n",
     ),
-    "forgets its guesses in a crash": ("        self._persist(Tentative(item))\n", ""),
+    "forgets its guesses in a crash": ("        self._records.persist(Tentative(item))\n", ""),
     "a guess that has its place stays a guess": (
         "                del self._guesses[place]\n                self._guessed[item.origin] -= 1\n",
         "",

@@ -12,10 +12,10 @@ from tocsin.sim.run import without_trace
 MACHINE = "tocsin.protocols.baselines.push_gossip.machine"
 
 MUTANTS = {
-    "delivers again": ("not self._received[data.origin].contains(data.seqno):", "True:"),
-    "forgets to persist what was here": ("            self._persist(Received(data.origin, data.seqno))\n", ""),
+    "delivers again": ("not self._received.has(data.origin, data.seqno):", "True:"),
+    "forgets to persist what was here": ("            self._records.persist(Received(data.origin, data.seqno))\n", ""),
     "forgets the number after a crash": (
-        "                self._next_seqno = record.seqno + 1\n",
+        "                self._numbers.recall(record.seqno)\n",
         "                pass\n",
     ),
     "does not deliver its own": (

@@ -5,7 +5,8 @@ from tocsin.core.machine import Entry, Outbox, Setup
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.reliability_tree import PROTOCOL
-from tocsin.protocols.reliability_tree.messages import Data, Heartbeat, ReliabilityTreeOptions
+from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
+from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
 from tocsin.protocols.reliability_tree.wire_messages import varint
 from tocsin.sim.disk import Disk
 

@@ -19,10 +19,10 @@ GIVEN = {"knowledge": "given", "given_loss": 0.3, "reach": 0.8}
 
 DELIVERIES = {
     "delivers every copy": ("machine", "if self._memory.has_received(data.origin, data.seqno):", "if False:"),
-    "forgets what it received": ("memory", "        self._persist(Received(origin, seqno))\n", ""),
+    "forgets what it received": ("memory", "        self._records.persist(Received(origin, seqno))\n", ""),
     "forgets the number after a crash": (
         "memory",
-        "                self._next_seqno = record.seqno + 1\n",
+        "                self._numbers.recall(record.seqno)\n",
         "                pass\n",
     ),
     "does not deliver its own": (
@@ -32,7 +32,7 @@ DELIVERIES = {
     ),
     "forgets numbers in a checkpoint": (
         "memory",
-        "        self._next_seqno = summary.next_seqno\n",
+        "        self._numbers.resume(summary.next_seqno)\n",
         "        pass\n",
     ),
 }
@@ -67,7 +67,7 @@ def test_planted_bug_in_deliveries_is_caught(name: str) -> None:
     module, old, new = DELIVERIES[name]
     more: tuple[tuple[str, str, str], ...] = ()
     if "checkpoint" in name:
-        more = ((FOLDER + "memory", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 4"),)
+        more = (("tocsin.core.records", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 4"),)
     mutant = mutated(PROTOCOL, FOLDER + module, old, new, *more)
     assert is_caught(mutant, [(small(mutant, 3, 2, 100_000, GIVEN), Limits(crashes=1, repeats=1))], range(30))
 

@@ -43,7 +43,7 @@ MUTANTS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "a minority is enough to lead": ("election", "len(self._votes) < self._majority", "len(self._votes) < 1", PATIENT),
     "votes twice in a term": ("election", "if self._voted in (NOBODY, source) and ahead", "if ahead", PATIENT),
-    "forgets to persist the order": ("keeper", "        self._persist(Appended(item))\n", "", {}),
+    "forgets to persist the order": ("keeper", "        self._records.persist(Appended(item))\n", "", {}),
     "orders a message twice": (
         "log",
         "            self.next_seqnos[item.origin] = item.seqno + 1\n",
@@ -102,7 +102,7 @@ def test_a_token_that_nobody_may_use_is_caught_by_the_walk_that_first_showed_it(
 
 def test_a_vote_forgotten_in_a_crash_is_told_by_the_story() -> None:
     """Two candidates of one term, a crash between two votes: too rare for walks, so the story arranges it."""
-    old = "                self._persist(Termed(self._term, source))\n"
+    old = "                self._records.persist(Termed(self._term, source))\n"
     assert acts_otherwise(mutated(PROTOCOL, FOLDER + "election", old, ""), "sequencer/a-vote-survives")
 
 

@@ -18,7 +18,7 @@ MUTANTS = {
     ),
     "forgets to persist what it stored": (
         "store",
-        "            self._persist(Stored(place, item))\n",
+        "            self._records.persist(Stored(place, item))\n",
         "            pass\n",
     ),
     "does not wait for the exchange": (
@@ -33,8 +33,8 @@ MUTANTS = {
     ),
     "forgets its queue in a new ring": (
         "store",
-        "self._checkpoint([self._installed(), *self.queue.records()])",
-        "self._checkpoint([self._installed()])",
+        "self._records.fold([self._installed(), *self.queue.records()])",
+        "self._records.fold([self._installed()])",
     ),
     "leaves the old ring's rest undelivered": ("recovery", "        self._store.deliver_rest(companions)\n", ""),
     "answers no request": (

@@ -3,18 +3,8 @@
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.protocols.tree_ack.messages import (
-    Ack,
-    Batch,
-    Complete,
-    Data,
-    Hello,
-    Piece,
-    Probe,
-    Request,
-    TreeAckOptions,
-    Welcome,
-)
+from tocsin.protocols.tree_ack.messages import Ack, Batch, Complete, Data, Hello, Piece, Probe, Request, Welcome
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.sim import stage
 from tocsin.sim.stage import Input, StageSite
 

@@ -78,7 +78,7 @@ EXPLORED: dict[str, tuple[Place, str, str, str]] = {
     "uses a number again after a crash": (
         PAIR,
         "restart",
-        "                self._store.next_seqno = max(self._store.next_seqno, entry.seqno + 1)\n",
+        "                self._store.numbers.recall(entry.seqno)\n",
         "                pass\n",
     ),
     "forgets after a crash what it has delivered": (

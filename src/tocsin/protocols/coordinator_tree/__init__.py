@@ -3,7 +3,6 @@
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import (
     CoordinatorIs,
-    CoordinatorTreeOptions,
     Data,
     Delivered,
     Desc,
@@ -20,6 +19,7 @@ from tocsin.protocols.coordinator_tree.messages import (
     Summary,
     Tidings,
 )
+from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

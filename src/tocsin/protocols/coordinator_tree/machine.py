@@ -26,7 +26,6 @@ from tocsin.protocols.coordinator_tree.mailbag import Mailbag
 from tocsin.protocols.coordinator_tree.messages import (
     ENTRIES_MAX,
     CoordinatorIs,
-    CoordinatorTreeOptions,
     Data,
     Desc,
     Have,
@@ -42,6 +41,7 @@ from tocsin.protocols.coordinator_tree.messages import (
     Request,
     Tidings,
 )
+from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
 from tocsin.protocols.coordinator_tree.redelivery import FILL, GAP, PROBE, Redelivery
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.protocols.coordinator_tree.storage import Storage
@@ -111,8 +111,7 @@ class CoordinatorTree(Machine):
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         stream = self._streams.open(group, self._site)
-        seqno = self._storage.next_seqno
-        self._storage.next_seqno = seqno + 1
+        seqno = self._storage.numbers.take()
         number = stream.height
         stream.height = number + 1
         stream.received.add(number)

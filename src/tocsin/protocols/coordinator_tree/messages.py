@@ -1,20 +1,20 @@
-"""What `coordinator_tree` sends, keeps and can be told.
+"""What `coordinator_tree` sends and keeps.
 
 Control messages carry one entry per stream (the broadcasts of one origin to one group), so that a site that does the
 same thing for several sources at once says it in one message.
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.data import Number, name_of
+from tocsin.core.message import Message, Record
 
 RANGES_MAX = 64  # ranges of one host's messages on the wire; what is cut off is sent once more than needed, not lost
 ENTRIES_MAX = 4096  # entries of one message: a tree of 4,096 hosts for one source, or of 64 hosts for 64 sources
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a time
 Ranges = Annotated[tuple[Number, ...], Meta(max_length=2 * RANGES_MAX)]  # RangeSet.to_wire
 
 
@@ -42,7 +42,7 @@ class Told(Entry, frozen=True):
     height: Number
 
     def brief(self, names: list[str]) -> str:
-        return f"{_name(self.origin, names)} {self.height}"
+        return f"{name_of(self.origin, names)} {self.height}"
 
 
 class Searched(Entry, frozen=True):
@@ -52,7 +52,7 @@ class Searched(Entry, frozen=True):
     origin: Number
 
     def brief(self, names: list[str]) -> str:
-        return _name(self.origin, names)
+        return name_of(self.origin, names)
 
 
 class Pointer(Entry, frozen=True):
@@ -63,7 +63,7 @@ class Pointer(Entry, frozen=True):
     coordinator: Number
 
     def brief(self, names: list[str]) -> str:
-        return f"{_name(self.origin, names)} {_name(self.coordinator, names)}"
+        return f"{name_of(self.origin, names)} {name_of(self.coordinator, names)}"
 
 
 class Holding(Entry, frozen=True):
@@ -77,7 +77,7 @@ class Holding(Entry, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         need = "needs" if self.needs else "done"
-        return f"{_name(self.origin, names)} {_name(self.site, names)} {need} {_ranges(self.have)}"
+        return f"{name_of(self.origin, names)} {name_of(self.site, names)} {need} {_ranges(self.have)}"
 
 
 class Wanted(Entry, frozen=True):
@@ -88,7 +88,7 @@ class Wanted(Entry, frozen=True):
     numbers: Ranges
 
     def brief(self, names: list[str]) -> str:
-        return f"{_name(self.origin, names)} {_ranges(self.numbers)}"
+        return f"{name_of(self.origin, names)} {_ranges(self.numbers)}"
 
 
 class Prefix(Entry, frozen=True):
@@ -99,10 +99,6 @@ class Prefix(Entry, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         return f"{self.below}"
-
-
-def _name(site: int, names: list[str]) -> str:
-    return names[site] if site < len(names) else str(site)
 
 
 def _ranges(flat: tuple[int, ...]) -> str:
@@ -138,7 +134,7 @@ class Data(Message, frozen=True):
         return ((self.origin, self.seqno),)
 
     def brief(self, names: list[str]) -> str:
-        return f"Data({_name(self.origin, names)}:{self.number})"
+        return f"Data({name_of(self.origin, names)}:{self.number})"
 
 
 class Null(Control, frozen=True):
@@ -222,7 +218,7 @@ class Held(Record, frozen=True):
     payload: bytes
 
     def brief(self, names: list[str]) -> str:
-        return f"Held({_name(self.origin, names)}:{self.number})"
+        return f"Held({name_of(self.origin, names)}:{self.number})"
 
 
 class Delivered(Record, frozen=True):
@@ -234,7 +230,7 @@ class Delivered(Record, frozen=True):
     seqno: Number
 
     def brief(self, names: list[str]) -> str:
-        return f"Delivered({_name(self.origin, names)}:{self.number})"
+        return f"Delivered({name_of(self.origin, names)}:{self.number})"
 
 
 class Missed(Record, frozen=True):
@@ -261,111 +257,3 @@ class Summary(Record, frozen=True):
 
     next_seqno: Number
     needed_from: tuple[Number, ...]
-
-
-class CoordinatorTreeOptions(Options, frozen=True):
-    delta_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="The paper's delta: the period of the one timer of a site. In each, a source that has sent no "
-            "data says a null message, and a coordinator says that it is there. Half of it is the mean time to find "
-            "out that the last message was lost. The default 100 ms costs a source ten small messages a second.",
-        ),
-    ] = 100_000
-    silence: Annotated[
-        int,
-        Meta(
-            ge=2,
-            le=1000,
-            description="The paper's m: periods without a word from the source before it counts as failed (a part of a "
-            "period counts as one). Its words are at most two periods apart; the default 4 forgives a lost one, "
-            "whatever the phase of the two timers.",
-        ),
-    ] = 4
-    patience: Annotated[
-        int,
-        Meta(
-            ge=2,
-            le=1000,
-            description="Periods without a word from the coordinator (or, for a coordinator, from a descendant) before "
-            "it counts as lost. The default 4 forgives two lost messages.",
-        ),
-    ] = 4
-    gap_us: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="How long a gap in the numbers may be a mere reordering before it is a failure. "
-            "0 is the paper's rule: at once. The default 10 ms is the usual spread of delays in a local network.",
-        ),
-    ] = 10_000
-    probe_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="How long to wait for an answer before probing the next host of the list. Take twice the "
-            "usual round trip; the default is 50 ms.",
-        ),
-    ] = 50_000
-    fill_us: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Pause before and between batches of redelivered messages; requests that come meanwhile are "
-            "served by the same multicasts. With fill_batch it limits redelivery to fill_batch / fill_us messages.",
-        ),
-    ] = 2_000
-    fill_batch: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=65_536,
-            description="Messages redelivered without pause. The default 64 (of 1,400 bytes) fit the 208 KiB that a "
-            "Linux socket buffers by default.",
-        ),
-    ] = 64
-    report_periods: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=10_000,
-            description="Periods between two reports of a host to a source of what it has. Messages are kept at least "
-            "that long. The default 5 makes it two messages a second per host and source. 0 is the paper's rule: no "
-            "reports, nothing is known to be stable, and `retain` alone bounds what is kept.",
-        ),
-    ] = 5
-    measure_periods: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=10_000,
-            description="Periods between two measurements of the round trip to a host of the lists, in turn; lists are "
-            "kept in the order of the smoothed round trips. 0 keeps the order of the lists as given.",
-        ),
-    ] = 10
-    retain: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1 << 24,
-            description="Messages of one stream kept for redelivery while somebody lacks them. Beyond it the oldest "
-            "go, and who lacks them is told that it missed them. The default 65,536 is 6.5 MB at 100 bytes.",
-        ),
-    ] = 65_536
-    order: Annotated[
-        Literal["none", "fifo"],
-        Meta(description="`none` delivers at once, out of order; `fifo` waits for the earlier ones of the source."),
-    ] = "none"
-    lists: Annotated[
-        dict[str, dict[str, tuple[str, ...]]],
-        Meta(
-            description="Priority lists by source and host, as `tocsin plan priorities` answers them: names of hosts "
-            "of the topology, or numbers of sites where there is none. A source not named gets "
-            "Shortest-Distance-First lists, by site number where there is no topology."
-        ),
-    ] = {}
-    unsafe_lists: Annotated[
-        bool,
-        Meta(description="Run even with lists that are not acyclic and jointly complete. For experiments."),
-    ] = False

@@ -27,16 +27,8 @@ from tocsin.core.errors import DecodeError
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 from tocsin.protocols.coordinator_tree.mailbag import Mailbag
-from tocsin.protocols.coordinator_tree.messages import (
-    RANGES_MAX,
-    CoordinatorTreeOptions,
-    Data,
-    Holding,
-    Pointer,
-    Searched,
-    Told,
-    Wanted,
-)
+from tocsin.protocols.coordinator_tree.messages import RANGES_MAX, Data, Holding, Pointer, Searched, Told, Wanted
+from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.protocols.coordinator_tree.stream import NIL, Descendant, Stream
 

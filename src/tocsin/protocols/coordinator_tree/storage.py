@@ -9,13 +9,13 @@ from typing import Final
 
 from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
 from tocsin.core.message import Record
+from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.rangeset import rangeset_from_wire
+from tocsin.core.records import RANGES_MAX, Records
 from tocsin.protocols.coordinator_tree.messages import Delivered, Held, Missed, StreamSummary, Summary
 from tocsin.protocols.coordinator_tree.stream import NIL, Kept, Stream
 from tocsin.protocols.coordinator_tree.streams import Streams
 
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint folds them, and twice what must be written again
-RANGES_MAX: Final = 1 << 20  # ranges of a checkpoint per stream
 READ_MAX: Final = 1024  # log entries read at a time
 
 
@@ -25,16 +25,15 @@ class Storage:
     def __init__(self, outbox: Outbox, log: DeliveryLog, groups: int) -> None:
         self._outbox = outbox
         self._log = log
-        self._records = 0  # on disk since the last checkpoint
-        self.next_seqno = 0  # next own number; every smaller one is persisted or was never visible
+        self._records = Records(outbox)
+        self.numbers = OwnNumbers()
         self.next_position: list[int] = [0] * groups  # by group: where the next delivery goes in the log
         self._needed_from: list[int] = [0] * groups  # by group: from the last checkpoint
 
     # Writing
 
     def persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self._records += 1
+        self._records.persist(record)
 
     def deliver(self, stream: Stream, number: int, kept: Kept) -> None:
         """Deliver a message that is kept."""
@@ -45,12 +44,12 @@ class Storage:
 
     def maybe_checkpoint(self, streams: list[Stream]) -> bool:
         """Fold the records once they are many compared with what has to be written again."""
-        if self._records < RECORDS_MAX:
+        if not self._records.are_many(0):
             return False
         kept = 0
         for stream in streams:
             kept += len(stream.kept)
-        if self._records < RECORDS_MAX + 2 * kept:
+        if not self._records.are_many(2 * kept):
             return False
         needed_from = list(self.next_position)
         records: list[Record] = []
@@ -64,9 +63,8 @@ class Storage:
                 else:
                     records.append(Delivered(stream.group, stream.origin, number, message.seqno))
                     needed_from[stream.group] = min(needed_from[stream.group], message.position)
-        records.insert(0, Summary(self.next_seqno, tuple(needed_from)))
-        self._outbox.checkpoint(records)
-        self._records = len(records)
+        records.insert(0, Summary(self.numbers.following, tuple(needed_from)))
+        self._records.fold(records)
         for group in range(len(needed_from)):
             self._outbox.trim(group, needed_from[group])
         return True
@@ -75,11 +73,11 @@ class Storage:
 
     def recall(self, records: list[Record], site: SiteId, streams: Streams) -> None:
         """Put the streams back as they were; then find the payloads of what was delivered in the log."""
-        self._records = len(records)
+        self._records.recall(records)
         logged: dict[tuple[GroupId, SiteId, int], int] = {}  # (group, origin, seqno): its number in the stream
         for record in records:
             if isinstance(record, Summary):
-                self.next_seqno = record.next_seqno
+                self.numbers.resume(record.next_seqno)
                 self._needed_from = list(record.needed_from)
             elif isinstance(record, StreamSummary):
                 stream = streams.open(record.group, record.origin)
@@ -99,7 +97,7 @@ class Storage:
                 stream.forget(record.number)  # had it been held: the log has it now
                 logged[(record.group, record.origin, record.seqno)] = record.number
             if isinstance(record, (Held, Delivered)) and record.origin == site:
-                self.next_seqno = max(self.next_seqno, record.seqno + 1)
+                self.numbers.recall(record.seqno)
         for group in range(len(self.next_position)):
             self._read_log(group, logged, streams)
 

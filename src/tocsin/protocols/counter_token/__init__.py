@@ -1,11 +1,11 @@
 """One safe total order by a counting token, with views (Chang, Hwang)."""
 
+from tocsin.core.data import Data
 from tocsin.protocols.counter_token.machine import CounterToken
 from tocsin.protocols.counter_token.messages import (
     Accept,
     Accepted,
     Agreed,
-    Data,
     Decided,
     Fetch,
     Gone,
@@ -28,7 +28,7 @@ from tocsin.protocols.counter_token.messages import (
     Transfer,
     Turn,
 )
-from tocsin.protocols.counter_token.token_config import CounterTokenOptions
+from tocsin.protocols.counter_token.options import CounterTokenOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

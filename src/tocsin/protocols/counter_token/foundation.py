@@ -9,12 +9,12 @@ proposals are persisted before they are sent.
 from abc import abstractmethod
 from typing import Final
 
+from tocsin.core.data import Data
 from tocsin.core.machine import ANY_ORIGIN, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.counter_token.history import History
 from tocsin.protocols.counter_token.messages import (
     Agreed,
-    Data,
     Installed,
     Kept,
     Known,
@@ -26,8 +26,8 @@ from tocsin.protocols.counter_token.messages import (
     Turn,
     TurnSlot,
 )
+from tocsin.protocols.counter_token.options import CounterTokenOptions
 from tocsin.protocols.counter_token.ring import Ring, Slot
-from tocsin.protocols.counter_token.token_config import CounterTokenOptions
 
 HOLD: Final = "HOLD"  # the token-owner timer
 REISSUE: Final = "REISSUE"  # the next owner has not passed the token

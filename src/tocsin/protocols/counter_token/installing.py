@@ -1,5 +1,6 @@
 """Installing a view, leaving, and being outside (section 3.3 of the paper: insertion and deletion of a node)."""
 
+from tocsin.core.data import Data
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.protocols.counter_token.consensus import is_sound_proposal
 from tocsin.protocols.counter_token.foundation import (
@@ -20,7 +21,6 @@ from tocsin.protocols.counter_token.foundation import (
     REQUEST,
 )
 from tocsin.protocols.counter_token.messages import (
-    Data,
     Decided,
     Gone,
     Installed,

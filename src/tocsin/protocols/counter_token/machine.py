@@ -28,6 +28,7 @@ just carries the new one: with partitions, crashes during the change and restart
 - The token is held for as short as possible under load, and longer and longer when idle; a hurry message ends that.
 """
 
+from tocsin.core.data import Data
 from tocsin.core.errors import DecodeError
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message, Record
@@ -51,7 +52,6 @@ from tocsin.protocols.counter_token.messages import (
     Accept,
     Accepted,
     Agreed,
-    Data,
     Decided,
     Fetch,
     Gone,

@@ -5,29 +5,13 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
+from tocsin.core.data import Number, name_of
 from tocsin.core.message import Message, Record
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, group, sequence number, cycle, …
 ViewNumber = Annotated[int, Meta(ge=-1, lt=1 << 62)]  # -1: none yet
 Order = Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]  # place inside a view; below 0: carried over from the last one
 Ranges = tuple[Number, ...]  # the wire form of a RangeSet
 Sites = tuple[Number, ...]
-
-
-class Data(Message, frozen=True):
-    """Msg(i, rec, p, k, msg) of the paper: `rec` is the group; the cycle is known only when it is announced."""
-
-    kind: ClassVar[str] = "data"
-    group: Number
-    origin: Number
-    seqno: Number
-    payload: bytes
-
-    def carries(self) -> tuple[tuple[int, int], ...]:
-        return ((self.origin, self.seqno),)
-
-    def brief(self, names: list[str]) -> str:
-        return f"Data({_name(names, self.origin)}:{self.seqno})"
 
 
 class StateEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -47,7 +31,7 @@ class StateEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
             first = reached + self.ranges[place]
             reached = first + self.ranges[place + 1]
             inside.append(str(first) if reached == first + 1 else f"{first}..{reached - 1}")
-        return f"{_name(names, self.sender)}[{','.join(inside)}] cycle {self.cycle} counter {self.counter}"
+        return f"{name_of(self.sender, names)}[{','.join(inside)}] cycle {self.cycle} counter {self.counter}"
 
 
 class Token(Message, frozen=True):
@@ -69,7 +53,7 @@ class Token(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         state = "; ".join(entry.text(names) for entry in self.state)
-        flags = "".join(f" full {_name(names, site)}" for site, _ in self.local) + (
+        flags = "".join(f" full {name_of(site, names)}" for site, _ in self.local) + (
             " overload" if self.overload else ""
         )
         return f"Token(view {self.view} cycle {self.cycle} position {self.position}: {state or 'idle'}{flags})"
@@ -229,7 +213,7 @@ class Transfer(Message, frozen=True):
         return tuple([(origin, seqno) for origin, seqno, _ in self.entries])
 
     def brief(self, names: list[str]) -> str:
-        inside = " ".join(f"{_name(names, origin)}:{seqno}" for origin, seqno, _ in self.entries)
+        inside = " ".join(f"{name_of(origin, names)}:{seqno}" for origin, seqno, _ in self.entries)
         return f"Transfer({self.group} from {self.first}: {inside or 'none'})"
 
 
@@ -256,7 +240,7 @@ class Kept(Record, frozen=True):
     payload: bytes
 
     def brief(self, names: list[str]) -> str:
-        return f"Kept({_name(names, self.origin)}:{self.seqno})"
+        return f"Kept({name_of(self.origin, names)}:{self.seqno})"
 
 
 class TurnSlot(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -276,7 +260,7 @@ class Turn(Record, frozen=True):
     slots: tuple[TurnSlot, ...]
 
     def brief(self, names: list[str]) -> str:
-        inside = ", ".join(f"{_name(names, s.sender)}@{s.place}{'' if s.counted else '?'}" for s in self.slots)
+        inside = ", ".join(f"{name_of(s.sender, names)}@{s.place}{'' if s.counted else '?'}" for s in self.slots)
         return f"Turn({inside})"
 
 
@@ -330,7 +314,3 @@ class Summary(Record, frozen=True):
     """A checkpoint's head."""
 
     next_seqno: Number
-
-
-def _name(names: list[str], site: int) -> str:
-    return names[site] if 0 <= site < len(names) else str(site)

@@ -13,6 +13,7 @@ another holder, a different one each time, so a sender that is gone or cut off d
 
 from typing import Final
 
+from tocsin.core.data import Data
 from tocsin.core.errors import DecodeError
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
@@ -25,7 +26,7 @@ from tocsin.protocols.counter_token.foundation import (
     REQUEST,
     Foundation,
 )
-from tocsin.protocols.counter_token.messages import Data, Hurry, Own, Request
+from tocsin.protocols.counter_token.messages import Hurry, Own, Request
 from tocsin.protocols.counter_token.ring import ENTRY_MESSAGES_MAX, ENTRY_RANGES_MAX, Slot
 
 ANSWER_MESSAGES_MAX: Final = 4096  # messages sent again for one request; what is left is asked for again

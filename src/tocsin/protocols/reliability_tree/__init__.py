@@ -1,18 +1,10 @@
 """The fewest messages for a wanted probability of reaching everybody, learned while running."""
 
+from tocsin.core.data import Received
 from tocsin.protocols.protocol import Assumptions, Protocol
 from tocsin.protocols.reliability_tree.machine import ReliabilityTree
-from tocsin.protocols.reliability_tree.messages import (
-    Data,
-    Heartbeat,
-    Published,
-    Received,
-    ReliabilityTreeOptions,
-    Sent,
-    Started,
-    Summary,
-    Ticked,
-)
+from tocsin.protocols.reliability_tree.messages import Data, Heartbeat, Published, Sent, Started, Summary, Ticked
+from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
 
 PROTOCOL: Protocol = Protocol(
     name="reliability_tree",

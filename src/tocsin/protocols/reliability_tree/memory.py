@@ -7,14 +7,15 @@ kept: neighbours tell everything to one that comes back.
 
 from typing import Final
 
+from tocsin.core.data import Received
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.core.message import Record
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.core.received import ReceivedNumbers
+from tocsin.core.records import Records
 from tocsin.protocols.reliability_tree.beliefs import Evidence
-from tocsin.protocols.reliability_tree.messages import Published, Received, Sent, Started, Summary, Ticked
+from tocsin.protocols.reliability_tree.messages import Published, Sent, Started, Summary, Ticked
 
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
-RANGES_MAX: Final = 1 << 20
 MISSED_MAX: Final = 1_000_000  # ticks of one crash that are counted: twelve days of seconds
 NEVER: Final = -1
 
@@ -37,21 +38,20 @@ class Memory:
         self.life = 0  # of this start; greater than any before
         self.ticks = Evidence(remembered)  # of our own: up, down
         self._site = site
-        self._outbox = outbox
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
-        self._received: dict[SiteId, RangeSet] = {}  # by origin that was heard of; persisted
+        self._numbers = OwnNumbers()
+        self._received = ReceivedNumbers()
         self._ticked_at = NEVER  # the last look at the clock
         self._told: dict[int, Told] = {}  # by key
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     # Starting
 
     def recall(self, records: list[Record]) -> None:
         for record in records:
             if isinstance(record, Received):
-                self._received_from(record.origin).add(record.seqno)
+                self._received.add(record.origin, record.seqno)
             elif isinstance(record, Sent):
-                self._next_seqno = record.seqno + 1
+                self._numbers.recall(record.seqno)
             elif isinstance(record, Ticked):
                 self._recall_ticks(record.at, record.up, record.down)
             elif isinstance(record, Published):
@@ -60,13 +60,13 @@ class Memory:
                 self.life = record.life
             elif isinstance(record, Summary):
                 self._recall_summary(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
 
     def _recall_summary(self, summary: Summary) -> None:
         self.life = summary.life
-        self._next_seqno = summary.next_seqno
+        self._numbers.resume(summary.next_seqno)
         for origin, ranges in summary.received:
-            self._received[origin] = rangeset_from_wire(ranges, RANGES_MAX)
+            self._received.recall(origin, ranges)
         if summary.ticked is not None:
             self._recall_ticks(summary.ticked.at, summary.ticked.up, summary.ticked.down)
         for published in summary.published:
@@ -89,7 +89,7 @@ class Memory:
         """Event 4: the ticks since the last one on disk were missed. A clock that went back (after a reboot) tells only
         that there was a crash."""
         self.life += 1
-        self._persist(Started(self.life))
+        self._records.persist(Started(self.life))
         if self._ticked_at != NEVER:
             missed = (now - self._ticked_at) // tick_us if now >= self._ticked_at else 1
             self.ticks.add(0, min(missed, MISSED_MAX))
@@ -105,30 +105,21 @@ class Memory:
 
     def _keep_ticks(self, now: Micros) -> None:
         self._ticked_at = now
-        self._persist(Ticked(now, self.ticks.successes, self.ticks.failures))
+        self._records.persist(Ticked(now, self.ticks.successes, self.ticks.failures))
 
     # Messages
 
     def take_number(self) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(seqno))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(seqno))
         return seqno
 
     def has_received(self, origin: SiteId, seqno: int) -> bool:
-        known = self._received.get(origin)
-        return known is not None and known.contains(seqno)
+        return self._received.has(origin, seqno)
 
     def note_received(self, origin: SiteId, seqno: int) -> None:
-        self._received_from(origin).add(seqno)
-        self._persist(Received(origin, seqno))
-
-    def _received_from(self, origin: SiteId) -> RangeSet:
-        known = self._received.get(origin)
-        if known is None:
-            known = RangeSet()
-            self._received[origin] = known
-        return known
+        self._received.add(origin, seqno)
+        self._records.persist(Received(origin, seqno))
 
     # Estimates
 
@@ -145,7 +136,7 @@ class Memory:
 
     def keep(self, key: int) -> None:
         """Make what was told of this durable."""
-        self._persist(self._published(key))
+        self._records.persist(self._published(key))
 
     def _published(self, key: int) -> Published:
         told = self._told[key]
@@ -153,21 +144,15 @@ class Memory:
 
     # Stable storage
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def maybe_checkpoint(self, groups: int) -> bool:
         """Fold the records into a summary, once they are many."""
-        if self.stat_records < RECORDS_MAX:
+        if not self._records.are_many(0):
             return False
-        received = [(origin, self._received[origin].to_wire(RANGES_MAX)) for origin in sorted(self._received)]
         ticked: Ticked | None = None
         if self._ticked_at != NEVER:
             ticked = Ticked(self._ticked_at, self.ticks.successes, self.ticks.failures)
         published = [self._published(key) for key in self.told_keys()]
-        self._outbox.checkpoint([Summary(self.life, self._next_seqno, tuple(received), ticked, tuple(published))])
-        self.stat_records = 1
-        for group in range(groups):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        received = self._received.all_ranges()
+        self._records.fold([Summary(self.life, self._numbers.following, received, ticked, tuple(published))])
+        self._records.release_log(groups)
         return True

@@ -13,9 +13,9 @@ from tocsin.protocols.tree_ack.messages import (
     Probe,
     Request,
     Started,
-    TreeAckOptions,
     Welcome,
 )
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 
 PROTOCOL: Protocol = Protocol(
     name="tree_ack",

@@ -17,7 +17,8 @@ from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
 from tocsin.planning.strategies import GivenTree, Strategy, strategy
 from tocsin.protocols.tree_ack.instance import Instance
-from tocsin.protocols.tree_ack.messages import WINDOW_MAX, Ack, Data, TreeAckOptions
+from tocsin.protocols.tree_ack.messages import Ack, Data
+from tocsin.protocols.tree_ack.options import WINDOW_MAX, TreeAckOptions
 from tocsin.protocols.tree_ack.peers import Peers
 from tocsin.protocols.tree_ack.stream import BACKOFF_MAX, Stream
 

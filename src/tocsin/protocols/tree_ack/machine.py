@@ -30,19 +30,8 @@ from typing import Final
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.tree_ack.broadcasts import ANNOUNCE, INSTANCES_MAX, RESEND, Broadcasts
-from tocsin.protocols.tree_ack.messages import (
-    WINDOW_MAX,
-    Ack,
-    Batch,
-    Complete,
-    Data,
-    Hello,
-    Probe,
-    Request,
-    TreeAckOptions,
-    Vector,
-    Welcome,
-)
+from tocsin.protocols.tree_ack.messages import Ack, Batch, Complete, Data, Hello, Probe, Request, Vector, Welcome
+from tocsin.protocols.tree_ack.options import WINDOW_MAX, TreeAckOptions
 from tocsin.protocols.tree_ack.peers import WATCH, Peers
 from tocsin.protocols.tree_ack.pulls import PULL, Pulls
 from tocsin.protocols.tree_ack.restart import Restart
@@ -100,7 +89,7 @@ class TreeAck(Machine):
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         stream = self._broadcasts.stream(group, self._site)
         assert stream is not None
-        seqno = self._store.next_seqno
+        seqno = self._store.numbers.take()
         data = Data(group, self._site, seqno, stream.last, stream.done, stream.stable, payload)
         self._outbox.cancel_timer(ANNOUNCE, self._broadcasts.key(stream))
         self._store.take_own(stream, data)  # durable before it is sent: the number is never used again

@@ -7,7 +7,8 @@ failure; a word from a failed site takes that back. Both may be wrong for a whil
 from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, SiteId
-from tocsin.protocols.tree_ack.messages import Probe, TreeAckOptions
+from tocsin.protocols.tree_ack.messages import Probe
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 
 WATCH: Final = "WATCH"  # key: the watched site
 

@@ -9,7 +9,8 @@ from typing import Final
 from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
 from tocsin.protocols.tree_ack.broadcasts import Broadcasts
 from tocsin.protocols.tree_ack.catchup import Catchup
-from tocsin.protocols.tree_ack.messages import Batch, Data, Request, TreeAckOptions
+from tocsin.protocols.tree_ack.messages import Batch, Data, Request
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.protocols.tree_ack.peers import Peers
 from tocsin.protocols.tree_ack.store import Store
 from tocsin.protocols.tree_ack.stream import Stream

@@ -57,7 +57,7 @@ class Restart:
         data = Data(kept.group, kept.origin, kept.seqno, kept.previous, 0, 0, kept.payload)
         opened.setdefault(self._broadcasts.key(stream), {})[kept.seqno] = data
         if kept.origin == self._site:
-            self._store.next_seqno = max(self._store.next_seqno, kept.seqno + 1)
+            self._store.numbers.recall(kept.seqno)
             if self._site not in stream.members:
                 stream.last = max(stream.last, kept.seqno)
         elif kept.seqno > stream.last:
@@ -75,7 +75,7 @@ class Restart:
             stream.held.pop(entry.seqno, None)
             opened.setdefault(self._broadcasts.key(stream), {})[entry.seqno] = data
             if entry.origin == self._site:
-                self._store.next_seqno = max(self._store.next_seqno, entry.seqno + 1)
+                self._store.numbers.recall(entry.seqno)
 
     def _restore(self, now: Micros, opened: dict[int, dict[int, Data]]) -> None:
         """An earlier life has left messages whose broadcasts may be incomplete: they wait for what others say."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
 from tocsin.core.message import Record
+from tocsin.core.own_messages import OwnNumbers
 from tocsin.protocols.tree_ack.messages import Batch, Checkpoint, Data, Kept, Piece, Request, Started
 from tocsin.protocols.tree_ack.stream import Stream
 
@@ -24,7 +25,7 @@ class Store:
 
     def __init__(self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox) -> None:
         self.life = 0  # of this start; persisted before anything is sent
-        self.next_seqno = 0  # next to assign; every smaller number is durable
+        self.numbers = OwnNumbers()
         self.found_something = False  # whether this is a restart: an earlier life had left something
         self._site = site
         self._groups = groups
@@ -49,8 +50,7 @@ class Store:
             stream.held[data.seqno] = data
 
     def take_own(self, stream: Stream, data: Data) -> None:
-        """Make our own broadcast durable, and its number taken."""
-        self.next_seqno = data.seqno + 1
+        """Make our own broadcast durable, and with it that its number is taken."""
         if self._site in self._groups[stream.group]:
             self._deliver(stream, data)
         else:
@@ -104,7 +104,7 @@ class Store:
                 self.life = record.life
             elif isinstance(record, Started):
                 self.life = record.life
-        self.next_seqno = checkpoint.next_seqno
+        self.numbers.resume(checkpoint.next_seqno)
         self._ends = list(checkpoint.positions)
         self.found_something = len(records) > 0
         self.life += 1
@@ -140,7 +140,7 @@ class Store:
         records: list[Record] = [
             Checkpoint(
                 self.life,
-                self.next_seqno,
+                self.numbers.following,
                 tuple(ends),
                 tuple([(s.group, s.origin, s.last, s.done, s.stable, s.floor) for s in streams]),
             )

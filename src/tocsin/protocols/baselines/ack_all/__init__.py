@@ -1,15 +1,9 @@
 """The papers' basic algorithm: send to each, resend until each has acknowledged."""
 
+from tocsin.core.data import Data, Received
 from tocsin.protocols.baselines.ack_all.machine import AckAll
-from tocsin.protocols.baselines.ack_all.messages import (
-    Ack,
-    AckAllOptions,
-    Acknowledged,
-    Data,
-    Received,
-    Sent,
-    Summary,
-)
+from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
+from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

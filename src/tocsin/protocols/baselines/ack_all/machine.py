@@ -17,33 +17,14 @@ Guarantees hold while every crashed site comes back: if an origin stays down for
 messages and others never get them.
 """
 
-from typing import Final
-
+from tocsin.core.data import Data, Received
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
-from tocsin.protocols.baselines.ack_all.messages import (
-    Ack,
-    AckAllOptions,
-    Acknowledged,
-    Data,
-    Received,
-    Sent,
-    Summary,
-)
-
-RESEND: Final = "RESEND"  # key: the message's number
-
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint folds them into a summary
-RANGES_MAX: Final = 1 << 20  # ranges of a summary per origin; a window of unordered arrivals is far below
-
-
-class Outstanding:
-    """A broadcast of this site that somebody has not acknowledged."""
-
-    def __init__(self, data: Data, waiting: list[SiteId]) -> None:
-        self.data = data
-        self.waiting = waiting  # sorted, never empty; sites that have not acknowledged
+from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
+from tocsin.core.received import ReceivedNumbers
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
+from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 
 
 class AckAll(Machine):
@@ -55,53 +36,50 @@ class AckAll(Machine):
         self._site = setup.site
         self._groups = setup.groups
         self._outbox = outbox
-        self._resend_us: int = options.resend_us
         self._window: int = options.window
         self._use_multicast: bool = options.multicast
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
-        self._outstanding: dict[int, Outstanding] = {}  # by number, in increasing order
-        self._received: dict[SiteId, RangeSet] = {}  # by origin that was heard of; persisted
-        self._records = 0  # on disk since the last checkpoint
+        self._numbers = OwnNumbers()
+        self._own: Resending[Data] = Resending(outbox, options.resend_us)
+        self._received = ReceivedNumbers()
+        self._records = Records(outbox)
 
     def room(self) -> int:
-        return self._window - len(self._outstanding)
+        return self._window - len(self._own.outstanding)
 
     def quiet(self) -> bool:
-        return not self._outstanding
+        return not self._own.outstanding
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             self._recall(record)
-        self._records = len(records)
-        for outstanding in self._outstanding.values():
-            self._send_again(now, outstanding)
+        self._records.recall(records)
+        self._own.send_all_again(now)
 
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
             for origin, ranges in record.received:
-                self._received[origin] = rangeset_from_wire(ranges, RANGES_MAX)
+                self._received.recall(origin, ranges)
         elif isinstance(record, Sent):
-            self._next_seqno = record.seqno + 1
+            self._numbers.recall(record.seqno)
             waiting = self._others(record.group)
             if waiting:
                 data = Data(record.group, self._site, record.seqno, record.payload)
-                self._outstanding[record.seqno] = Outstanding(data, waiting)
+                self._own.add(record.seqno, data, waiting)
         elif isinstance(record, Acknowledged):
-            self._outstanding.pop(record.seqno, None)
+            self._own.drop(record.seqno)
         elif isinstance(record, Received):
-            self._received_from(record.origin).add(record.seqno)
+            self._received.add(record.origin, record.seqno)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(group, seqno, payload))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(group, seqno, payload))
         data = Data(group, self._site, seqno, payload)
         waiting = self._others(group)
         if waiting:
-            self._outstanding[seqno] = Outstanding(data, waiting)
+            self._own.add(seqno, data, waiting)
             self._send_first(data, waiting)
-            self._outbox.set_timer(RESEND, seqno, now + self._resend_us)
+            self._own.arm(now, seqno)
         if self._site in self._groups[group]:
             self._deliver(data)
         self._maybe_checkpoint()
@@ -114,30 +92,22 @@ class AckAll(Machine):
             self._on_ack(source, message.seqno)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
-        outstanding = self._outstanding.get(key)
-        if timer == RESEND and outstanding is not None:
-            self._send_again(now, outstanding)
+        if timer == RESEND:
+            self._own.send_again(now, key)
 
     def _on_data(self, source: SiteId, data: Data) -> None:
         if data.origin != source or data.group >= len(self._groups):
             return  # not from a site of ours
-        received = self._received_from(source)
-        if not received.contains(data.seqno):
-            received.add(data.seqno)
-            self._persist(Received(source, data.seqno))
+        if not self._received.has(source, data.seqno):
+            self._received.add(source, data.seqno)
+            self._records.persist(Received(source, data.seqno))
             self._deliver(data)
         self._outbox.send(source, Ack(data.seqno))
         self._maybe_checkpoint()
 
     def _on_ack(self, source: SiteId, seqno: int) -> None:
-        outstanding = self._outstanding.get(seqno)
-        if outstanding is None or source not in outstanding.waiting:
-            return  # an acknowledgement that came twice, or late
-        outstanding.waiting.remove(source)
-        if not outstanding.waiting:
-            del self._outstanding[seqno]
-            self._outbox.cancel_timer(RESEND, seqno)
-            self._persist(Acknowledged(seqno))
+        if self._own.acknowledge(seqno, source):
+            self._records.persist(Acknowledged(seqno))
             self._maybe_checkpoint()
 
     def _send_first(self, data: Data, targets: list[SiteId]) -> None:
@@ -147,39 +117,20 @@ class AckAll(Machine):
             for target in targets:
                 self._outbox.send(target, data)
 
-    def _send_again(self, now: Micros, outstanding: Outstanding) -> None:
-        for target in outstanding.waiting:
-            self._outbox.send(target, outstanding.data)
-        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)
-
     def _deliver(self, data: Data) -> None:
         self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
-
-    def _received_from(self, origin: SiteId) -> RangeSet:
-        known = self._received.get(origin)
-        if known is None:
-            known = RangeSet()
-            self._received[origin] = known
-        return known
 
     def _others(self, group: GroupId) -> list[SiteId]:
         return [site for site in self._groups[group] if site != self._site]
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self._records += 1
-
     def _maybe_checkpoint(self) -> bool:
         """Fold the records into a summary and what is outstanding, once they are many."""
-        if self._records < RECORDS_MAX + 2 * len(self._outstanding):
+        if not self._records.are_many(2 * len(self._own.outstanding)):
             return False
-        received = [(origin, self._received[origin].to_wire(RANGES_MAX)) for origin in sorted(self._received)]
-        records: list[Record] = [Summary(self._next_seqno, tuple(received))]
-        for outstanding in self._outstanding.values():
+        records: list[Record] = [Summary(self._numbers.following, self._received.all_ranges())]
+        for outstanding in self._own.outstanding.values():
             data = outstanding.data
             records.append(Sent(data.group, data.seqno, data.payload))
-        self._outbox.checkpoint(records)
-        self._records = len(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        self._records.fold(records)
+        self._records.release_log(len(self._groups))
         return True

@@ -6,13 +6,13 @@ from tocsin.protocols.baselines.lamport.messages import (
     Acknowledged,
     Data,
     Delivered,
-    LamportOptions,
     Null,
     Received,
     Reserved,
     Sent,
     Summary,
 )
+from tocsin.protocols.baselines.lamport.options import LamportOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

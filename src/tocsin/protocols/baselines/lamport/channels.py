@@ -1,6 +1,5 @@
 """Channels: from each site to each other, messages accepted in the order of their places, early ones held meanwhile."""
 
-from tocsin.core.machine import SiteId
 from tocsin.protocols.baselines.lamport.messages import Data
 
 
@@ -43,11 +42,3 @@ class Channel:
         if self.claim_stamp >= 0 and self.claim_sent <= self.received:
             self.heard = max(self.heard, self.claim_stamp)
             self.claim_stamp = -1
-
-
-class Outstanding:
-    """A broadcast of this site that somebody has not acknowledged."""
-
-    def __init__(self, data: Data, waiting: list[SiteId]) -> None:
-        self.data = data
-        self.waiting = waiting  # sorted, never empty

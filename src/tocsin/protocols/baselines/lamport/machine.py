@@ -26,27 +26,27 @@ from typing import Final
 
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.baselines.lamport.channels import Channel, Outstanding
+from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.lamport.channels import Channel
 from tocsin.protocols.baselines.lamport.messages import (
     Ack,
     Acknowledged,
     Data,
     Delivered,
-    LamportOptions,
     Null,
     Received,
     Reserved,
     Sent,
     Summary,
 )
+from tocsin.protocols.baselines.lamport.options import LamportOptions
 
-RESEND: Final = "RESEND"  # key: the message's number
 ASK: Final = "ASK"  # the oldest message here waits for somebody
 NULL: Final = "NULL"  # somebody waits for this site
 
 RESERVE: Final = 1024  # stamps reserved by one record: one write for a thousand promises
 STAMP_MAX: Final = 1 << 59  # no honest clock comes here: a million events a second for 18,000 years
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 
 
 class Lamport(Machine):
@@ -65,41 +65,40 @@ class Lamport(Machine):
         self._window: int = options.window
         self._clock = 0  # largest stamp sent or seen
         self._reserved = 0  # on disk: every stamp sent from here is below it
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._numbers = OwnNumbers()
         self._sent: list[int] = [0] * setup.sites  # by site: messages broadcast to it
         self._channels: list[Channel] = [Channel() for _ in range(setup.sites)]  # by site; the own one is idle
-        self._outstanding: dict[int, Outstanding] = {}  # by number, in increasing order
+        self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._pending: list[tuple[int, SiteId, int, GroupId, bytes]] = []  # (stamp, origin, seqno, …), sorted; durable
         self._delivered: tuple[int, SiteId] = (-1, -1)  # everything up to this key is delivered; durable
         self._needed: list[int] = [-1] * setup.sites  # by site: the stamp it waits to hear from here
         self._announced: list[int] = [-1] * setup.sites  # by site: the last stamp sent to it
         self._asking = False  # the ASK timer is set
         self._null_set = False  # the NULL timer is set
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     def room(self) -> int:
-        return self._window - len(self._outstanding)
+        return self._window - len(self._own.outstanding)
 
     def quiet(self) -> bool:
-        return not self._outstanding and not self._pending
+        return not self._own.outstanding and not self._pending
 
     # Starting
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
         self._pending.sort()
         while self._pending and self._pending[0][:2] <= self._delivered:
             self._pending.pop(0)
         self._clock = max(self._clock, self._reserved)
-        for outstanding in self._outstanding.values():
-            self._send_again(now, outstanding)
+        self._own.send_all_again(now)
         self._maybe_ask(now)
 
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
             self._reserved = record.reserved
             self._delivered = (record.delivered_stamp, record.delivered_origin)
             self._sent = list(record.sent)
@@ -109,7 +108,7 @@ class Lamport(Machine):
         elif isinstance(record, Sent):
             self._recall_sent(record)
         elif isinstance(record, Acknowledged):
-            self._outstanding.pop(record.seqno, None)
+            self._own.drop(record.seqno)
         elif isinstance(record, Received):
             self._pending.append((record.stamp, record.origin, record.seqno, record.group, record.payload))
             self._clock = max(self._clock, record.stamp)
@@ -125,7 +124,7 @@ class Lamport(Machine):
     def _recall_sent(self, record: Sent) -> None:
         data = Data(record.group, self._site, record.seqno, record.stamp, record.places, record.payload)
         self._clock = max(self._clock, record.stamp)
-        self._next_seqno = max(self._next_seqno, record.seqno + 1)
+        self._numbers.recall(record.seqno)
         if not record.counted:
             for site in self._groups[record.group]:
                 self._sent[site] += 1
@@ -133,25 +132,24 @@ class Lamport(Machine):
                 self._pending.append((record.stamp, self._site, record.seqno, record.group, record.payload))
         waiting = self._others(record.group)
         if waiting:
-            self._outstanding[record.seqno] = Outstanding(data, waiting)
+            self._own.add(record.seqno, data, waiting)
 
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
+        seqno = self._numbers.take()
         self._tick(self._clock + 1)
         places = tuple([self._sent[site] for site in self._groups[group]])
         data = Data(group, self._site, seqno, self._clock, places, payload)
-        self._persist(Sent(group, seqno, data.stamp, places, payload, False))
+        self._records.persist(Sent(group, seqno, data.stamp, places, payload, False))
         for site in self._groups[group]:
             self._sent[site] += 1
             self._announced[site] = data.stamp
         waiting = self._others(group)
         if waiting:
-            self._outstanding[seqno] = Outstanding(data, waiting)
+            self._own.add(seqno, data, waiting)
             self._outbox.multicast(list(waiting), data)
-            self._outbox.set_timer(RESEND, seqno, now + self._resend_us)
+            self._own.arm(now, seqno)
         if self._site in self._groups[group]:
             insort(self._pending, (data.stamp, self._site, seqno, group, payload))
             self._maybe_deliver()
@@ -193,7 +191,7 @@ class Lamport(Machine):
         self._maybe_ask(now)
 
     def _accept(self, data: Data) -> None:
-        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))
+        self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))
         insort(self._pending, (data.stamp, data.origin, data.seqno, data.group, data.payload))
         self._see(data.stamp)
 
@@ -212,26 +210,21 @@ class Lamport(Machine):
 
     def _on_received(self, source: SiteId, received: int) -> None:
         """The source has everything of ours that went to it at places below `received`."""
-        done: list[int] = []
-        for seqno, outstanding in self._outstanding.items():
+        acknowledged: list[int] = []
+        for seqno, outstanding in self._own.outstanding.items():
             data = outstanding.data
             if source in outstanding.waiting:
                 place = data.places[self._groups[data.group].index(source)]
                 if place >= received:
                     break  # places grow with numbers
-                outstanding.waiting.remove(source)
-                if not outstanding.waiting:
-                    done.append(seqno)
-        for seqno in done:
-            del self._outstanding[seqno]
-            self._outbox.cancel_timer(RESEND, seqno)
-            self._persist(Acknowledged(seqno))
+                acknowledged.append(seqno)
+        for seqno in acknowledged:
+            if self._own.acknowledge(seqno, source):
+                self._records.persist(Acknowledged(seqno))
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == RESEND:
-            outstanding = self._outstanding.get(key)
-            if outstanding is not None:
-                self._send_again(now, outstanding)
+            self._own.send_again(now, key)
         elif timer == ASK:
             self._asking = False
             self._send_asks()
@@ -251,7 +244,7 @@ class Lamport(Machine):
             self._outbox.deliver(group, origin, seqno, payload)
             delivered = True
         if delivered:
-            self._persist(Delivered(self._delivered[0], self._delivered[1]))
+            self._records.persist(Delivered(self._delivered[0], self._delivered[1]))
         return delivered
 
     def _heard_beyond(self, stamp: int) -> bool:
@@ -271,7 +264,7 @@ class Lamport(Machine):
         self._clock = stamp
         if stamp >= self._reserved:
             self._reserved = stamp + RESERVE
-            self._persist(Reserved(self._reserved))
+            self._records.persist(Reserved(self._reserved))
 
     # Null messages
 
@@ -322,25 +315,16 @@ class Lamport(Machine):
 
     # Sending and keeping
 
-    def _send_again(self, now: Micros, outstanding: Outstanding) -> None:
-        for target in outstanding.waiting:
-            self._outbox.send(target, outstanding.data)
-        self._outbox.set_timer(RESEND, outstanding.data.seqno, now + self._resend_us)
-
     def _others(self, group: GroupId) -> list[SiteId]:
         return [site for site in self._groups[group] if site != self._site]
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def _maybe_checkpoint(self) -> bool:
         """Fold the records into a summary and what is still needed, once they are many."""
-        if self.stat_records < RECORDS_MAX + 4 * (len(self._outstanding) + len(self._pending)):
+        if not self._records.are_many(4 * (len(self._own.outstanding) + len(self._pending))):
             return False
         records: list[Record] = [
             Summary(
-                self._next_seqno,
+                self._numbers.following,
                 self._reserved,
                 max(self._delivered[0], 0),
                 self._delivered[1],
@@ -349,13 +333,11 @@ class Lamport(Machine):
                 tuple([channel.heard + 1 for channel in self._channels]),
             )
         ]
-        for outstanding in self._outstanding.values():
+        for outstanding in self._own.outstanding.values():
             data = outstanding.data
             records.append(Sent(data.group, data.seqno, data.stamp, data.places, data.payload, True))
         for stamp, origin, seqno, group, payload in self._pending:
             records.append(Received(group, origin, seqno, stamp, payload, True))
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        self._records.fold(records)
+        self._records.release_log(len(self._groups))
         return True

@@ -1,7 +1,9 @@
 """Deliver on receipt, agree later by a token, roll back where it disagrees."""
 
+from tocsin.core.data import Sent
 from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
-from tocsin.protocols.baselines.optimistic_token.messages import OptimisticTokenOptions, Tentative, Token
+from tocsin.protocols.baselines.optimistic_token.messages import Tentative, Token
+from tocsin.protocols.baselines.optimistic_token.options import OptimisticTokenOptions
 from tocsin.protocols.baselines.sequencer.messages import (
     Appended,
     Committed,
@@ -11,7 +13,6 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
-    Sent,
     Status,
     Submit,
     Summary,

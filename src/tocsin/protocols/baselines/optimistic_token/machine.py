@@ -22,25 +22,15 @@ paper: all). The application hears every rollback.
 
 from typing import Final
 
+from tocsin.core.data import Sent
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.baselines.optimistic_token.messages import (
-    OptimisticTokenOptions,
-    Reference,
-    Tentative,
-    Token,
-)
+from tocsin.protocols.baselines.optimistic_token.messages import Reference, Tentative, Token
+from tocsin.protocols.baselines.optimistic_token.options import OptimisticTokenOptions
 from tocsin.protocols.baselines.sequencer.keeper import EARLY_MAX
 from tocsin.protocols.baselines.sequencer.machine import Sequencer
-from tocsin.protocols.baselines.sequencer.messages import (
-    NO_GROUP,
-    Appended,
-    Item,
-    Sent,
-    SequencerOptions,
-    Submit,
-    Truncated,
-)
+from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Appended, Item, Submit, Truncated
+from tocsin.protocols.baselines.sequencer.options import SequencerOptions
 
 HOLD: Final = "HOLD"  # the owner's time is over
 
@@ -100,9 +90,8 @@ class OptimisticToken(Sequencer):
     # Broadcasts, mine and others'
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(group, seqno, payload))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(group, seqno, payload))
         item = Item(0, group, self._site, seqno, payload)
         self._pending[seqno] = item
         self._submissions.add(self._order, item)
@@ -137,7 +126,7 @@ class OptimisticToken(Sequencer):
     def _guess(self, item: Item) -> None:
         self._guesses.append(item)
         self._guessed[item.origin] += 1
-        self._persist(Tentative(item))
+        self._records.persist(Tentative(item))
         if not self._withdrawn:
             self._deliver(item)
 
@@ -248,7 +237,7 @@ class OptimisticToken(Sequencer):
         if not right:
             self._take_back()
         self._order.append(item)
-        self._persist(Appended(item))
+        self._records.persist(Appended(item))
         self._drop_guess(item)
         if self._withdrawn:
             self._deliver(item)
@@ -256,7 +245,7 @@ class OptimisticToken(Sequencer):
     def _truncate(self, position: int) -> None:
         """A new token's order may differ from the old one's: what stood there is a guess again, in the same place."""
         if self._order.end() > position:
-            self._persist(Truncated(position))
+            self._records.persist(Truncated(position))
             self._turn_into_guesses(position)
 
     def _turn_into_guesses(self, position: int) -> None:

@@ -1,14 +1,9 @@
 """Gossip: forward, step by step, to the neighbours that may lack the message."""
 
+from tocsin.core.data import Received
 from tocsin.protocols.baselines.push_gossip.machine import PushGossip
-from tocsin.protocols.baselines.push_gossip.messages import (
-    Ack,
-    Data,
-    PushGossipOptions,
-    Received,
-    Sent,
-    Summary,
-)
+from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
+from tocsin.protocols.baselines.push_gossip.options import PushGossipOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

@@ -20,22 +20,16 @@ Nothing but luck brings a message everywhere: agreement is a probability, and no
 
 from typing import Final
 
+from tocsin.core.data import Received
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
-from tocsin.protocols.baselines.push_gossip.messages import (
-    Ack,
-    Data,
-    PushGossipOptions,
-    Received,
-    Sent,
-    Summary,
-)
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.core.received import ReceivedNumbers
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
+from tocsin.protocols.baselines.push_gossip.options import PushGossipOptions
 
 STEP: Final = "STEP"
-
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
-RANGES_MAX: Final = 1 << 20
 
 
 class Rumour:
@@ -66,10 +60,10 @@ class PushGossip(Machine):
         self._neighbours: list[SiteId] | None = None  # None: the members of the group
         if setup.topology is not None:
             self._neighbours = _hosts_beside(setup)
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
-        self._received: list[RangeSet] = [RangeSet() for _ in range(setup.sites)]  # by origin; persisted
+        self._numbers = OwnNumbers()
+        self._received = ReceivedNumbers()
         self._rumours: dict[tuple[SiteId, int], Rumour] = {}  # oldest first
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     def quiet(self) -> bool:
         return not self._rumours
@@ -77,19 +71,18 @@ class PushGossip(Machine):
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             if isinstance(record, Summary):
-                self._next_seqno = record.next_seqno
+                self._numbers.resume(record.next_seqno)
                 for origin in range(len(record.received)):
-                    self._received[origin] = rangeset_from_wire(record.received[origin], RANGES_MAX)
+                    self._received.recall(origin, record.received[origin])
             elif isinstance(record, Sent):
-                self._next_seqno = record.seqno + 1
+                self._numbers.recall(record.seqno)
             elif isinstance(record, Received):
-                self._received[record.origin].add(record.seqno)
-        self.stat_records = len(records)
+                self._received.add(record.origin, record.seqno)
+        self._records.recall(records)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(seqno))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(seqno))
         data = Data(group, self._site, seqno, self._steps, payload)
         if self._site in self._groups[group]:
             self._outbox.deliver(group, self._site, seqno, payload)
@@ -110,9 +103,9 @@ class PushGossip(Machine):
     def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
         if data.origin >= self._sites or data.group >= len(self._groups):
             return  # not a message of ours
-        if data.origin != self._site and not self._received[data.origin].contains(data.seqno):
-            self._received[data.origin].add(data.seqno)
-            self._persist(Received(data.origin, data.seqno))
+        if data.origin != self._site and not self._received.has(data.origin, data.seqno):
+            self._received.add(data.origin, data.seqno)
+            self._records.persist(Received(data.origin, data.seqno))
             if self._site in self._groups[data.group]:
                 self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
             self._spread(now, data, source)
@@ -159,18 +152,12 @@ class PushGossip(Machine):
             if not rumour.lacking:
                 del self._rumours[(origin, seqno)]
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def _maybe_checkpoint(self) -> bool:
-        if self.stat_records < RECORDS_MAX:
+        if not self._records.are_many(0):
             return False
-        received = tuple([ranges.to_wire(RANGES_MAX) for ranges in self._received])
-        self._outbox.checkpoint([Summary(self._next_seqno, received)])
-        self.stat_records = 1
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        received = tuple([self._received.ranges(origin) for origin in range(self._sites)])
+        self._records.fold([Summary(self._numbers.following, received)])
+        self._records.release_log(len(self._groups))
         return True
 
 

@@ -1,14 +1,14 @@
-"""What `push_gossip` sends, keeps and can be told."""
+"""What `push_gossip` sends and keeps."""
 
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.data import Number
+from tocsin.core.message import Message, Record
 
 STEPS_MAX = 1024
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group or a sequence number
 Steps = Annotated[int, Meta(ge=0, le=STEPS_MAX)]
 
 
@@ -46,58 +46,8 @@ class Sent(Record, frozen=True):
     seqno: Number
 
 
-class Received(Record, frozen=True):
-    """A message of another was here; it is not delivered again."""
-
-    origin: Number
-    seqno: Number
-
-
 class Summary(Record, frozen=True):
     """A checkpoint: the next own number, and per origin what was here, as ranges."""
 
     next_seqno: Number
     received: tuple[tuple[int, ...], ...]
-
-
-class PushGossipOptions(Options, frozen=True):
-    steps: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=STEPS_MAX,
-            description="Steps in which a message is forwarded, counted from its broadcast. "
-            "`push_gossip.search.steps_for_reach` finds the fewest that reach everybody with a wanted probability; "
-            "the default 8 reaches even a lone neighbour at a loss of 0.3 with probability 0.9999: 0.3^8 < 0.0001.",
-        ),
-    ] = 8
-    step_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Length of a step. It should exceed a round trip, or forwarding runs ahead of the "
-            "acknowledgements and costs twice; the default is 10 ms, a round trip of a busy local network.",
-        ),
-    ] = 10_000
-    fanout: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=1 << 20,
-            description="Neighbours that a step forwards to, drawn anew each time. 0 is the reference algorithm: all "
-            "of those that may lack the message. A limit makes a step cheaper and asks for more steps: search again.",
-        ),
-    ] = 0
-    acknowledge: Annotated[
-        bool,
-        Meta(description="Acknowledge receipts, the reference algorithm's optimisation; False is blind gossip."),
-    ] = True
-    active_max: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1 << 20,
-            description="Messages forwarded at a time; the oldest are given up for more. "
-            "The default 4096 is a step's worth of 400,000 messages a second.",
-        ),
-    ] = 4096

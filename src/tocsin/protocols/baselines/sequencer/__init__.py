@@ -1,5 +1,6 @@
 """One site gives every message its place; optionally the right to do so moves on with every message."""
 
+from tocsin.core.data import Sent
 from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
     Appended,
@@ -10,8 +11,6 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
-    Sent,
-    SequencerOptions,
     Status,
     Submit,
     Summary,
@@ -19,6 +18,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Truncated,
     Vote,
 )
+from tocsin.protocols.baselines.sequencer.options import SequencerOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

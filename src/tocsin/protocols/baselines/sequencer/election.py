@@ -32,7 +32,7 @@ class Electing(OrderKeeper):
     def _enter_term(self, term: int, voted: SiteId) -> None:
         self._term = term
         self._voted = voted
-        self._persist(Termed(term, voted))
+        self._records.persist(Termed(term, voted))
         self._forget_term()
 
     def _forget_term(self) -> None:
@@ -83,7 +83,7 @@ class Electing(OrderKeeper):
         if self._voted in (NOBODY, source) and ahead and not self._candidate and not self._token:
             if self._voted == NOBODY:
                 self._voted = source
-                self._persist(Termed(self._term, source))
+                self._records.persist(Termed(self._term, source))
             self._outbox.send(source, Vote(self._term))
         elif not ahead and self._orderer == NOBODY:
             self._set_election(now, 2)  # it may not win, and we know more: try before it does again

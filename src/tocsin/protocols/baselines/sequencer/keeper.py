@@ -2,20 +2,22 @@
 
 from typing import Final
 
+from tocsin.core.data import Sent
 from tocsin.core.machine import Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Record
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.core.records import Records
 from tocsin.protocols.baselines.sequencer.log import Order, Submissions, held_by
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
     Appended,
     Committed,
     Item,
-    Sent,
-    SequencerOptions,
     Summary,
     Termed,
     Truncated,
 )
+from tocsin.protocols.baselines.sequencer.options import SequencerOptions
 
 SUBMIT: Final = "SUBMIT"  # own messages are not committed
 GAP: Final = "GAP"  # something is missing here, or nothing was heard of the orderer for long
@@ -29,7 +31,6 @@ AGAIN_MAX: Final = 8  # own messages sent again at a time: the first ones, the r
 EARLY_MAX: Final = 4096  # ordered items held beyond a gap
 FILL_ITEMS_MAX: Final = 64
 FILL_BYTES_MAX: Final = 32 * 1024
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 
 
 class OrderKeeper(Machine):
@@ -55,7 +56,7 @@ class OrderKeeper(Machine):
         # Durable
         self._term = 0
         self._voted: SiteId = 0  # in this term; term 0 is led by site 0 without an election
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._numbers = OwnNumbers()
         self._pending: dict[int, Item] = {}  # own messages that are not committed, by number; their term means nothing
         self._order = Order(setup.sites)
         self._committed = 0  # items below this position stay for ever
@@ -84,7 +85,7 @@ class OrderKeeper(Machine):
         self._failures = 0  # elections without a winner
         self._checked_end = 0  # the end at the orderer's last CHECK
         self._timers: list[str] = []  # those that are set
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     def room(self) -> int:
         return self._window - len(self._pending)
@@ -110,13 +111,13 @@ class OrderKeeper(Machine):
         if isinstance(record, Summary):
             self._term = record.term
             self._voted = record.voted
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
             self._order.base = record.base
             self._order.base_term = record.base_term
             self._order.next_seqnos = list(record.next_seqnos)
             self._committed = record.committed
         elif isinstance(record, Sent):
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
+            self._numbers.recall(record.seqno)
             self._pending[record.seqno] = Item(0, record.group, self._site, record.seqno, record.payload)
         elif isinstance(record, Appended):
             self._order.append(record.item)
@@ -172,12 +173,12 @@ class OrderKeeper(Machine):
             if self._is_for_us(item):
                 self._settled[item.group] += 1
         self._committed = position
-        self._persist(Committed(position))
+        self._records.persist(Committed(position))
 
     def _append(self, item: Item) -> None:
         self._submissions.drop(item)
         self._order.append(item)
-        self._persist(Appended(item))
+        self._records.persist(Appended(item))
         if self._at_once:
             self._deliver(item)
 
@@ -185,7 +186,7 @@ class OrderKeeper(Machine):
         """What stands from here on is not in this term's order: take it back, newest first."""
         if self._order.end() <= position:
             return
-        self._persist(Truncated(position))
+        self._records.persist(Truncated(position))
         while self._order.end() > position:
             item = self._order.pop()
             if self._at_once and self._is_for_us(item):
@@ -211,13 +212,9 @@ class OrderKeeper(Machine):
 
     # Keeping
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def _maybe_checkpoint(self) -> bool:
         """Forget what everybody has, and fold the records, once they are many."""
-        if self.stat_records < RECORDS_MAX + 3 * len(self._order.items) + len(self._pending):
+        if not self._records.are_many(3 * len(self._order.items) + len(self._pending)):
             return False
         stable = min(min(self._have), self._committed)
         self._order.forget_below(stable)
@@ -225,7 +222,7 @@ class OrderKeeper(Machine):
             Summary(
                 self._term,
                 self._voted,
-                self._next_seqno,
+                self._numbers.following,
                 self._order.base,
                 self._order.base_term,
                 tuple(self._seqnos_at_base()),
@@ -237,8 +234,7 @@ class OrderKeeper(Machine):
         for item in self._order.items:
             records.append(Appended(item))
         records.extend(self._more_records())
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
+        self._records.fold(records)
         for group in range(len(self._groups)):
             self._outbox.trim(group, self._settled[group])  # what may be taken back must stay
         return True

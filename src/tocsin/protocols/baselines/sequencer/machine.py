@@ -27,6 +27,7 @@ rests on it: a loss is seen by a gap in the numbers, so everybody must see every
 next, so everybody must keep the order. Groups only decide who delivers.
 """
 
+from tocsin.core.data import Sent
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.baselines.sequencer.keeper import (
@@ -51,7 +52,6 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
-    Sent,
     Status,
     Submit,
     Vote,
@@ -67,7 +67,7 @@ class Sequencer(Moving):
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
         self._count_settled()
         for seqno in [seqno for seqno in self._pending if seqno < self._committed_seqno()]:
             del self._pending[seqno]
@@ -81,9 +81,8 @@ class Sequencer(Moving):
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Sent(group, seqno, payload))
+        seqno = self._numbers.take()
+        self._records.persist(Sent(group, seqno, payload))
         item = Item(0, group, self._site, seqno, payload)
         self._pending[seqno] = item
         if self._token:

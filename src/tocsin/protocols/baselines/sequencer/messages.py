@@ -1,13 +1,12 @@
-"""What `sequencer` sends, keeps and can be told."""
+"""What `sequencer` sends and keeps."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
-from msgspec import Meta
 
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.data import Number
+from tocsin.core.message import Message, Record
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a term, a position, a sequence number
 Counts = tuple[Number, ...]  # by site
 
 NO_GROUP = 1 << 30  # the group of an item that is nobody's message: a new sequencer's first
@@ -140,17 +139,6 @@ class Newer(Message, frozen=True):
     term: Number
 
 
-class Sent(Record, frozen=True):
-    """This site has broadcast; the number is taken and the payload can be sent again."""
-
-    group: Number
-    seqno: Number
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Sent({self.seqno})"
-
-
 class Appended(Record, frozen=True):
     """An item at the end of the order here."""
 
@@ -190,53 +178,3 @@ class Summary(Record, frozen=True):
     base_term: Number
     next_seqnos: Counts
     committed: Number
-
-
-class SequencerOptions(Options, frozen=True):
-    delivery: Annotated[
-        Literal["ordered", "committed"],
-        Meta(
-            description="`ordered`: deliver when the place is known, and roll back if the sequencer's successor "
-            "never heard of it. `committed`: deliver when a majority has it; one more round, and no rollback ever."
-        ),
-    ] = "ordered"
-    rotate: Annotated[
-        bool,
-        Meta(
-            description="The token site of Chang and Maxemchuk: the right to order moves on with every message, and a "
-            "message is committed when the token has moved on to so many sites that a majority has it."
-        ),
-    ] = False
-    resend_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="How long to wait for an answer before sending or asking again. "
-            "Take twice the usual round trip; the default is 20 ms, twice the 10 ms of a busy local network.",
-        ),
-    ] = 20_000
-    suspect_after: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Questions without an answer before the sequencer is taken for dead (R of Chang, Maxemchuk). "
-            "Wrong suspicion costs a change of term, no guarantee; 5 survives a loss of 0.3 in 998 of 1000 cases.",
-        ),
-    ] = 5
-    election_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="A candidate waits one to two times this long for a majority before it tries again. "
-            "Take several round trips, so that one candidate is done before the next begins; 100 ms.",
-        ),
-    ] = 100_000
-    window: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1 << 16,
-            description="Broadcasts of one site that may wait to be committed; more are held back. It bounds what a "
-            "rollback can undo: sites times window messages.",
-        ),
-    ] = 256

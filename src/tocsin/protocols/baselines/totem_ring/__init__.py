@@ -1,5 +1,6 @@
 """Totem's single ring: the holder of a circulating token broadcasts."""
 
+from tocsin.core.data import Sent
 from tocsin.protocols.baselines.totem_ring.machine import TotemRing
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
@@ -10,12 +11,11 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Join,
     Kept,
     Seen,
-    Sent,
     Stored,
     Token,
-    TotemRingOptions,
     Want,
 )
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

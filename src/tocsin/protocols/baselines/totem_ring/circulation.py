@@ -4,7 +4,8 @@ from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.core.rangeset import RangeSet
-from tocsin.protocols.baselines.totem_ring.messages import Data, Item, Token, TotemRingOptions
+from tocsin.protocols.baselines.totem_ring.messages import Data, Item, Token
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.passing import Passing
 from tocsin.protocols.baselines.totem_ring.places import AHEAD_MAX, RESEND_MAX, ranges_of
 from tocsin.protocols.baselines.totem_ring.store import Store

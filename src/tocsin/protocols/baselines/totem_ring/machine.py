@@ -29,7 +29,8 @@ from tocsin.core.message import Message, Record
 from tocsin.protocols.baselines.totem_ring.circulation import HOLD, Circulation
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.membership import BEACON, CONSENSUS, JOIN, Membership
-from tocsin.protocols.baselines.totem_ring.messages import Beacon, Commit, Data, Join, Token, TotemRingOptions, Want
+from tocsin.protocols.baselines.totem_ring.messages import Beacon, Commit, Data, Join, Token, Want
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.passing import LOST, RETRY, Passing
 from tocsin.protocols.baselines.totem_ring.places import AHEAD_MAX
 from tocsin.protocols.baselines.totem_ring.recovery import Recovery

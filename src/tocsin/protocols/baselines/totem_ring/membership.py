@@ -4,7 +4,8 @@ from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.protocols.baselines.totem_ring.gathering import Gathering
-from tocsin.protocols.baselines.totem_ring.messages import Beacon, Join, TotemRingOptions
+from tocsin.protocols.baselines.totem_ring.messages import Beacon, Join
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.store import Store
 
 JOIN: Final = "JOIN"

@@ -1,13 +1,13 @@
-"""What `totem_ring` sends, keeps and can be told."""
+"""What `totem_ring` sends and keeps."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.data import Number
+from tocsin.core.message import Message, Record
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a ring, a position, a sequence number
 Sites = tuple[Number, ...]  # sorted
 Ranges = tuple[int, ...]  # a RangeSet on the wire
 
@@ -108,17 +108,6 @@ class Want(Message, frozen=True):
     places: Ranges
 
 
-class Sent(Record, frozen=True):
-    """This site has broadcast; the message waits for the token."""
-
-    group: Number
-    seqno: Number
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Sent({self.seqno})"
-
-
 class Stored(Record, frozen=True):
     """A message of the present ring at its place; one of this site's leaves the queue by it."""
 
@@ -156,75 +145,3 @@ class Kept(Record, frozen=True):
 
     place: Number
     delivered: Number
-
-
-class TotemRingOptions(Options, frozen=True):
-    delivery: Annotated[
-        Literal["safe", "agreed"],
-        Meta(
-            description="`safe`: deliver when the token has shown twice that everybody on the ring has it. `agreed`: "
-            "when all before it are delivered; two rotations earlier, and a crashed site may miss what others have."
-        ),
-    ] = "safe"
-    idle_us: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="How long a site holds a token that brings no news and finds nothing to send. It slows an idle "
-            "ring down; a message waits at most one rotation of held tokens. The default is 1 ms a site.",
-        ),
-    ] = 1_000
-    retry_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Send the token again after so long without a sign that it arrived. "
-            "Twice a round trip; the default is 20 ms.",
-        ),
-    ] = 20_000
-    loss_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="A token not seen for so long, and four `retry_us` for each member more, is lost, and a new "
-            "ring is gathered. Wrong suspicion costs a change of rings and no guarantee; the default is 400 ms.",
-        ),
-    ] = 400_000
-    join_us: Annotated[
-        int,
-        Meta(ge=1, description="Time between two Join messages while gathering; as `retry_us`."),
-    ] = 30_000
-    consensus_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Who has not agreed on the members after so long is taken for dead. Ten times `join_us`, so "
-            "that a live site is left out by loss once in 100,000 cases at a loss of 0.3.",
-        ),
-    ] = 300_000
-    beacon_us: Annotated[
-        int,
-        Meta(ge=1, description="Time between two beacons to those not on the ring: how soon partitions merge."),
-    ] = 200_000
-    burst: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=10_000,
-            description="Messages a site may broadcast while it has the token. 1 is the rule by which Chang and Hwang "
-            "compare; the default 50 is the order of Totem's own.",
-        ),
-    ] = 50
-    window: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=100_000,
-            description="Flow control: messages broadcast by all in one rotation of the token, at the most. Receive "
-            "buffers must hold as many; the default is 500.",
-        ),
-    ] = 500
-    queue: Annotated[
-        int,
-        Meta(ge=1, le=1 << 20, description="Broadcasts that may wait for the token; more are held back."),
-    ] = 1024

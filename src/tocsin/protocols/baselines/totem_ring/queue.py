@@ -1,8 +1,10 @@
 """A site's own messages while they wait for the token."""
 
+from tocsin.core.data import Sent
 from tocsin.core.machine import GroupId, SiteId
 from tocsin.core.message import Record
-from tocsin.protocols.baselines.totem_ring.messages import Item, Sent
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.protocols.baselines.totem_ring.messages import Item
 
 
 class Queue:
@@ -10,22 +12,18 @@ class Queue:
 
     def __init__(self, site: SiteId) -> None:
         self._site = site
-        self.next_seqno = 0  # next to assign; every smaller number is persisted
+        self.numbers = OwnNumbers()
         self.waiting: list[Item] = []  # in the order of their numbers; each is durable
 
     def add(self, group: GroupId, payload: bytes) -> Sent:
         """Number a new message; the record that makes it durable."""
-        sent = Sent(group, self.next_seqno, payload)
+        sent = Sent(group, self.numbers.following, payload)
         self.recall(sent)
         return sent
 
     def recall(self, sent: Sent) -> None:
-        self.next_seqno = max(self.next_seqno, sent.seqno + 1)
+        self.numbers.recall(sent.seqno)
         self.waiting.append(Item(sent.group, self._site, sent.seqno, sent.payload))
-
-    def recall_next(self, seqno: int) -> None:
-        """After a restart: smaller numbers are taken."""
-        self.next_seqno = seqno
 
     def recall_placed(self, item: Item) -> None:
         """After a restart: a message had found its place; if it is the first that waits, it waits no more."""

@@ -1,14 +1,12 @@
 """What a member keeps: its present ring with the messages at their places, and what of them is delivered."""
 
-from typing import Final
-
+from tocsin.core.data import Sent
 from tocsin.core.machine import GroupId, Outbox, SiteId
 from tocsin.core.message import Record
-from tocsin.protocols.baselines.totem_ring.messages import Delivered, Installed, Item, Kept, Seen, Sent, Stored
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.totem_ring.messages import Delivered, Installed, Item, Kept, Seen, Stored
 from tocsin.protocols.baselines.totem_ring.queue import Queue
 from tocsin.protocols.baselines.totem_ring.ring import Ring
-
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 
 
 class Store:
@@ -22,24 +20,24 @@ class Store:
         self.ring = Ring(0, 0, list(range(sites)))  # the last one installed; its messages are durable
         self.queue = Queue(site)
         self.seen = 0  # largest ring number heard of; own proposals are durable in it
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     # Starting
 
     def found(self) -> None:
         """The first start of all: everybody is on ring 0."""
-        self._persist(Installed(0, 0, tuple(self.ring.members), 0, 0))
+        self._records.persist(Installed(0, 0, tuple(self.ring.members), 0, 0))
 
     def recall(self, records: list[Record]) -> None:
         """What an earlier life kept."""
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
 
     def _recall(self, record: Record) -> None:
         if isinstance(record, Installed):
             self.ring = Ring(record.ring, record.root, list(record.members))
-            self.queue.recall_next(record.next_seqno)
+            self.queue.numbers.resume(record.next_seqno)
             self.seen = record.seen
         elif isinstance(record, Sent):
             self.queue.recall(record)
@@ -58,13 +56,13 @@ class Store:
     def take_own(self, group: GroupId, payload: bytes) -> int:
         """A broadcast of this site; its number."""
         sent = self.queue.add(group, payload)
-        self._persist(sent)
+        self._records.persist(sent)
         return sent.seqno
 
     def store(self, place: int, item: Item) -> None:
         """A message at its place."""
         if self.ring.store(place, item):
-            self._persist(Stored(place, item))
+            self._records.persist(Stored(place, item))
 
     def is_delivered(self) -> bool:
         """Whether all that is here is delivered."""
@@ -77,7 +75,7 @@ class Store:
         if ring.delivered < limit:
             while ring.delivered < limit:
                 self._deliver(ring.take_next())
-            self._persist(Delivered(ring.delivered))
+            self._records.persist(Delivered(ring.delivered))
 
     def deliver_below(self, place: int) -> None:
         """In a recovery: deliver what is settled of the old ring. Nothing is persisted before `begin_ring`."""
@@ -108,39 +106,30 @@ class Store:
     def propose_ring(self) -> int:
         """A number that no ring had: even numbers are rings, odd ones their transitional views."""
         self.seen = self.seen + 2 - self.seen % 2
-        self._persist(Seen(self.seen))
+        self._records.persist(Seen(self.seen))
         return self.seen
 
     def begin_ring(self, number: int, root: SiteId, members: list[SiteId]) -> None:
         """A new ring without messages; the old one is forgotten."""
         self.ring = Ring(number, root, members)
         self.hear_of(number)
-        self._checkpoint([self._installed(), *self.queue.records()])
+        self._records.fold([self._installed(), *self.queue.records()])
 
     def _installed(self) -> Record:
         ring = self.ring
-        return Installed(ring.number, ring.root, tuple(ring.members), self.queue.next_seqno, self.seen)
+        return Installed(ring.number, ring.root, tuple(ring.members), self.queue.numbers.following, self.seen)
 
     # Records
 
     def maybe_checkpoint(self) -> bool:
         """Forget what everybody has and is delivered, once the records are many."""
         ring = self.ring
-        if self.stat_records < RECORDS_MAX + 2 * (len(ring.items) + len(self.queue.waiting)):
+        if not self._records.are_many(2 * (len(ring.items) + len(self.queue.waiting))):
             return False
         records: list[Record] = [self._installed(), Kept(ring.kept_from, ring.delivered)]
         for place in sorted(ring.items):
             records.append(Stored(place, ring.items[place]))
         records.extend(self.queue.records())
-        self._checkpoint(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        self._records.fold(records)
+        self._records.release_log(len(self._groups))
         return True
-
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
-    def _checkpoint(self, records: list[Record]) -> None:
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)

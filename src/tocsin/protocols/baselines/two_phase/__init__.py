@@ -11,8 +11,8 @@ from tocsin.protocols.baselines.two_phase.messages import (
     Sent,
     Stream,
     Summary,
-    TwoPhaseOptions,
 )
+from tocsin.protocols.baselines.two_phase.options import TwoPhaseOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(

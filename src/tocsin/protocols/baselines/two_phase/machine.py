@@ -25,7 +25,9 @@ from typing import Final as Constant
 
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.rangeset import rangeset_from_wire
+from tocsin.core.records import RANGES_MAX, Records
 from tocsin.protocols.baselines.two_phase.messages import (
     Agreed,
     Ask,
@@ -36,8 +38,8 @@ from tocsin.protocols.baselines.two_phase.messages import (
     Sent,
     Stream,
     Summary,
-    TwoPhaseOptions,
 )
+from tocsin.protocols.baselines.two_phase.options import TwoPhaseOptions
 from tocsin.protocols.baselines.two_phase.queue import Entry, Outgoing, PriorityQueue, StreamState
 
 RESEND: Constant = "RESEND"  # key: the number of the own message whose proposals are missing
@@ -47,8 +49,6 @@ ASKS_MAX: Constant = 8  # messages asked for at a time, the first of the queue: 
 BACKOFF_MAX: Constant = 4  # resending slows down to one in 2^4 time-outs: a crowded medium must be able to recover
 
 PRIORITY_MAX: Constant = 1 << 59  # no honest priority comes here
-RECORDS_MAX: Constant = 4096  # records on disk before a checkpoint
-RANGES_MAX: Constant = 1 << 20
 
 
 class TwoPhase(Machine):
@@ -66,14 +66,14 @@ class TwoPhase(Machine):
         self._takeover_after: int = options.takeover_after
         self._window: int = options.window
         self._clock = 0  # largest priority proposed or seen here
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._numbers = OwnNumbers()
         self._places: list[int] = [0] * len(setup.groups)  # by group: own broadcasts to it
         self._outgoing: dict[int, Outgoing] = {}  # own, by number, priority not final
         self._queue = PriorityQueue()
         self._streams: dict[tuple[SiteId, GroupId], StreamState] = {}
         self._member_done: dict[tuple[GroupId, SiteId], int] = {}  # own messages: places agreed at that member
         self._asking = False  # the ASK timer is set
-        self.stat_records = 0  # on disk since the last checkpoint
+        self._records = Records(outbox)
 
     def room(self) -> int:
         return self._window - len(self._outgoing)
@@ -86,14 +86,14 @@ class TwoPhase(Machine):
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
+        self._records.recall(records)
         self._maybe_start(now)
         self._maybe_ask(now)
 
     def _recall(self, record: Record) -> None:
         """The same records in the same order make the same queue, and what left its head was delivered then."""
         if isinstance(record, Summary):
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
             self._clock = record.clock
             self._places = list(record.places)
         elif isinstance(record, Stream):
@@ -102,7 +102,7 @@ class TwoPhase(Machine):
             stream.agreed = rangeset_from_wire(record.agreed, RANGES_MAX)
             stream.stable = record.stable
         elif isinstance(record, Sent):
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
+            self._numbers.recall(record.seqno)
             self._places[record.group] = max(self._places[record.group], record.place + 1)
             self._outgoing[record.seqno] = Outgoing(record.group, record.seqno, record.place, record.payload)
         elif isinstance(record, Proposed):
@@ -127,11 +127,10 @@ class TwoPhase(Machine):
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
+        seqno = self._numbers.take()
         place = self._places[group]
         self._places[group] = place + 1
-        self._persist(Sent(group, seqno, place, payload))
+        self._records.persist(Sent(group, seqno, place, payload))
         self._outgoing[seqno] = Outgoing(group, seqno, place, payload)
         self._maybe_start(now)
         self._maybe_checkpoint()
@@ -250,7 +249,7 @@ class TwoPhase(Machine):
         self._clock = max(self._clock, data.floor) + 1
         stream = self._stream(data.origin, data.group)
         stream.proposed = data.place + 1
-        self._persist(
+        self._records.persist(
             Proposed(
                 data.group,
                 data.origin,
@@ -321,7 +320,7 @@ class TwoPhase(Machine):
 
     def _settle(self, now: Micros, group: GroupId, origin: SiteId, seqno: int, place: int, priority: int) -> None:
         """A message's priority is final: deliver what has become first."""
-        self._persist(Agreed(group, origin, seqno, place, priority))
+        self._records.persist(Agreed(group, origin, seqno, place, priority))
         self._note_final(group, origin, seqno, place, priority)
         first = self._queue.pop_deliverable()
         while first is not None:
@@ -411,18 +410,14 @@ class TwoPhase(Machine):
     def _others(self, group: GroupId) -> list[SiteId]:
         return [site for site in self._groups[group] if site != self._site]
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self.stat_records += 1
-
     def _maybe_checkpoint(self) -> bool:
         """Fold the records into a summary and what is still needed, once they are many."""
         needed = len(self._streams) + len(self._outgoing) + len(self._queue.entries)
         for stream in self._streams.values():
             needed += len(stream.finals)
-        if self.stat_records < RECORDS_MAX + 2 * needed:
+        if not self._records.are_many(2 * needed):
             return False
-        records: list[Record] = [Summary(self._next_seqno, self._clock, tuple(self._places))]
+        records: list[Record] = [Summary(self._numbers.following, self._clock, tuple(self._places))]
         for (origin, group), stream in sorted(self._streams.items()):
             records.append(Stream(group, origin, stream.proposed, stream.agreed.to_wire(RANGES_MAX), stream.stable))
         for outgoing in self._outgoing.values():
@@ -444,8 +439,6 @@ class TwoPhase(Machine):
         for (origin, group), stream in sorted(self._streams.items()):
             for place, (seqno, priority) in stream.finals.items():
                 records.append(Agreed(group, origin, seqno, place, priority))
-        self._outbox.checkpoint(records)
-        self.stat_records = len(records)
-        for group in range(len(self._groups)):
-            self._outbox.trim(group, 1 << 62)  # nothing here reads the log
+        self._records.fold(records)
+        self._records.release_log(len(self._groups))
         return True

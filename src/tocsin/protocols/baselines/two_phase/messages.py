@@ -1,12 +1,12 @@
-"""What `two_phase` sends, keeps and can be told."""
+"""What `two_phase` sends and keeps."""
 
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.data import Number
+from tocsin.core.message import Message, Record
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number or a count
 Priority = Annotated[int, Meta(ge=0, lt=1 << 60)]
 
 
@@ -123,38 +123,3 @@ class Summary(Record, frozen=True):
     next_seqno: Number
     clock: Priority
     places: tuple[Number, ...]  # by group: broadcasts of this site to it
-
-
-class TwoPhaseOptions(Options, frozen=True):
-    resend_us: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="How long to wait for proposals, or for the outcome, before sending or asking again. "
-            "Take twice the usual round trip; the default is 20 ms, twice the 10 ms of a busy local network.",
-        ),
-    ] = 20_000
-    takeover: Annotated[
-        bool,
-        Meta(
-            description="A member that has asked for the outcome `takeover_after` times in vain finishes the broadcast "
-            "itself. False blocks as two-phase commit does: a source that dies between the phases stops everybody."
-        ),
-    ] = True
-    takeover_after: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Questions before a takeover. A takeover too many costs messages and is harmless, since every "
-            "proposal is given once; the default 3 waits three round trips' time-outs.",
-        ),
-    ] = 3
-    window: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1 << 16,
-            description="Broadcasts of one site that may wait for their final priority; more are held back. "
-            "The default 256 bounds a receiver's queue to 256 messages a source.",
-        ),
-    ] = 256

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tocsin.protocols.coordinator_tree.messages import CoordinatorTreeOptions
+from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
 from tocsin.spark.reproduce.judging import falls, replications, rises
 from tocsin.spark.reproduce.paper import Chart, Claim, Line, Section, exact, verdict
 from tocsin.spark.reproduce.table import Point, Table

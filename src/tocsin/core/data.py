@@ -1,0 +1,52 @@
+"""What several protocols send and keep in the same form.
+
+A class here is on the wire and on disk by its own name, whichever protocol uses it. A protocol whose data carries more
+(a place, a stamp, a plan) has a `Data` of its own.
+"""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tocsin.core.message import Message, Record
+
+Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a position, a time, a count
+
+
+class Data(Message, frozen=True):
+    """A broadcast, as its origin sent it."""
+
+    kind: ClassVar[str] = "data"
+    group: Number
+    origin: Number
+    seqno: Number
+    payload: bytes
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return ((self.origin, self.seqno),)
+
+    def brief(self, names: list[str]) -> str:
+        return f"Data({name_of(self.origin, names)}:{self.seqno})"
+
+
+class Sent(Record, frozen=True):
+    """This site has broadcast: the number is taken, and the payload can be sent again."""
+
+    group: Number
+    seqno: Number
+    payload: bytes
+
+    def brief(self, names: list[str]) -> str:
+        return f"Sent({self.seqno})"
+
+
+class Received(Record, frozen=True):
+    """A message of another was here; it is not delivered again."""
+
+    origin: Number
+    seqno: Number
+
+
+def name_of(site: int, names: list[str]) -> str:
+    """The site's name; its number, if a peer has named a site that there is not."""
+    return names[site] if 0 <= site < len(names) else str(site)

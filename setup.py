@@ -42,7 +42,7 @@ NOT_COMPILED = {  # what runs once a document or once a run
     "core/files.py",
     "core/plain_tables.py",
     "protocols/registry.py",
-    "protocols/reliability_tree/wire_messages.py",
+    "protocols/reliability_tree/news.py",
     "sim/run.py",
     "sim/scenario.py",
     "sim/swarm/draw.py",

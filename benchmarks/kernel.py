@@ -25,8 +25,8 @@ from tocsin.core.message import Options
 from tocsin.core.rng import Rng
 from tocsin.protocols.protocol import Assumptions, Protocol
 from tocsin.sim.conditions import Conditions, Exponential
-from tocsin.sim.echo import Echo
-from tocsin.sim.echo_messages import Ball
+from tocsin.sim.echo.machine import Echo
+from tocsin.sim.echo.messages import Ball
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.carrier import Carrier
 from tocsin.sim.networks.mesh import Mesh

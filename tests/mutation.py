@@ -21,7 +21,7 @@ from tocsin.protocols.protocol import Protocol
 
 ROOT = Path(tocsin.__file__).parent
 FAMILY = "tocsin.protocols."
-SHARED = {f"tocsin.core.{name}" for name in ("own_messages", "received", "records")}  # parts that protocols have
+SHARED = ("tocsin.core.ballots", "tocsin.core.own_messages", "tocsin.core.received", "tocsin.core.records")
 STRUCTS = re.compile(r"^class \w+\((\w+\.)?(Struct|Message|Record|Options|Config)\b", re.MULTILINE)
 
 

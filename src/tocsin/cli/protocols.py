@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tocsin.core.config import decode_config
+from tocsin.properties import LEVELS
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import REGISTRY, find_protocol
 from tocsin.sim.run import without_trace
@@ -24,13 +25,6 @@ SIZES = (5, 20)
 MODELS = ("lan", "mesh")
 DELAY_US = 1_000  # one way, so that delays read as multiples of it
 SEED = 1
-LEVELS = (  # Chang, Hwang, section 5; view synchrony is for those that have views
-    ("basic", {"integrity", "validity", "agreement"}),
-    ("fifo", {"fifo", "single_source"}),
-    ("causal", {"causal"}),
-    ("agreed", {"multiple_source", "multiple_group", "acyclic"}),
-    ("safe", {"uniform_agreement", "safe"}),
-)
 WIDE = 130  # columns of a console from which on everything fits in one table
 WIDE_AS_A_FILE = 180
 
@@ -68,6 +62,7 @@ def describe(protocol: Protocol, with_costs: bool) -> dict[str, Any]:
         "title": protocol.title,
         "paper": protocol.paper,
         "guarantees": list(protocol.guarantees),
+        "guarantees_of_one_group": list(protocol.guarantees_of_one_group),
         "level": level(protocol),
         "guarantee": guarantee(protocol),
         "assumptions": msgspec.to_builtins(protocol.assumptions),
@@ -82,21 +77,19 @@ def describe(protocol: Protocol, with_costs: bool) -> dict[str, Any]:
 
 
 def level(protocol: Protocol) -> str:
-    """The highest of basic, fifo, causal, agreed, safe whose properties are all promised; or none."""
-    promised = set(protocol.guarantees)
-    reached = "none"
-    for name, properties in LEVELS:
-        if not properties <= promised:
-            break
-        reached = name
-    return reached
+    """The highest of basic, fifo, causal, agreed, safe whose properties are all promised to one group; or none.
+
+    View synchrony is asked of protocols that have views.
+    """
+    promised = {*protocol.promised(1), *(() if protocol.has_views else ("view_synchrony",))}
+    reached = [name for name, properties in LEVELS.items() if promised.issuperset(properties)]
+    return reached[-1] if reached else "none"
 
 
 def guarantee(protocol: Protocol) -> str:
     """The level, and what is promised beyond it."""
     reached = level(protocol)
-    names = [name for name, _ in LEVELS]
-    within = names.index(reached) + 1 if reached in names else 0
+    within = set(LEVELS.get(reached, ()))
     more: list[str] = []
     for properties, words in (
         ({"integrity", "validity"}, "integrity, validity"),
@@ -105,9 +98,11 @@ def guarantee(protocol: Protocol) -> str:
         ({"safe"}, "safe"),
         ({"view_synchrony"}, "views"),
     ):
-        covered = any(properties & level_properties for _, level_properties in LEVELS[:within])
+        covered = properties <= within and words != "views"  # a level is reached without views, too
         if not covered and properties <= set(protocol.guarantees):
             more.append(words)
+    if protocol.guarantees_of_one_group:
+        more.append(f"{', '.join(protocol.guarantees_of_one_group)} with one group only")
     return ", ".join(([] if reached == "none" else [reached]) + more)
 
 
@@ -272,6 +267,8 @@ def _print_one(entry: dict[str, Any]) -> None:
     console.print(f"paper       {escape(entry['paper'])}")
     console.print(f"level       {entry['level']}")
     console.print(f"guarantees  {', '.join(entry['guarantees'])}")
+    if entry["guarantees_of_one_group"]:
+        console.print(f"            with one group also {', '.join(entry['guarantees_of_one_group'])}")
     console.print(f"tolerates   {', '.join(entry['tolerates'])}")
     console.print(f"assumes     {escape('; '.join(entry['assumes']) or 'nothing more')}")
     for each in entry.get("costs", []):

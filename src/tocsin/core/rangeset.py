@@ -220,13 +220,6 @@ class RangeSet:
         place = bisect_right(self._starts, start) - 1
         return place >= 0 and end <= self._ends[place]
 
-    def contains_all(self, other: "RangeSet") -> bool:
-        """Whether `other` is a subset of this set."""
-        place = 0
-        while place < len(other._starts) and self.contains_range(other._starts[place], other._ends[place]):
-            place += 1
-        return place == len(other._starts)
-
     def next_missing(self, start: int) -> int:
         """The smallest integer at or above `start` that is not here: the end of the run from `start`."""
         place = bisect_right(self._starts, start) - 1

@@ -13,6 +13,19 @@ from tocsin.core.codec import Codec
 from tocsin.core.machine import Machine, Outbox, Setup
 from tocsin.core.message import Message, Options, Record
 
+ONE_ORDER = (  # one causal order of all messages of all groups, which every correct site sees whole
+    "integrity",
+    "validity",
+    "agreement",
+    "uniform_agreement",
+    "fifo",
+    "causal",
+    "single_source",
+    "multiple_source",
+    "multiple_group",
+    "acyclic",
+)
+
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where a protocol's guarantees hold. What is not assumed away here, the swarm does to it."""
@@ -51,12 +64,17 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[type[Message], ...]
     records: tuple[type[Record], ...]
     guarantees: tuple[str, ...]  # names of properties (tocsin.properties) that every run must keep
+    guarantees_of_one_group: tuple[str, ...] = ()  # and those that hold besides where all sites are one group
     assumptions: Assumptions
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
     variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from
     has_views: bool = False  # whether members install views of the whole group, and wait for the first one
     plans_reach: bool = False  # whether a broadcast may ask for a probability of reaching everybody
     expects: tuple[str, ...] = ()  # what must happen somewhere in a large swarm: "views", "rollbacks", "missed"
+
+    def promised(self, groups: int) -> tuple[str, ...]:
+        """What a run with so many groups must keep."""
+        return (*self.guarantees, *self.guarantees_of_one_group) if groups == 1 else self.guarantees
 
     def codec(self) -> Codec:
         return Codec(self.messages)

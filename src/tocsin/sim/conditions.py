@@ -53,7 +53,7 @@ class LongTail(Delay):
 
 
 class Conditions:
-    """The state of the weather. Faults change it while a run goes on."""
+    """What the network does to messages at present. Faults change it while a run goes on."""
 
     def __init__(self, sites: int, delay: Delay, rng: Rng) -> None:
         self.delay = delay

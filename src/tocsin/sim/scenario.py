@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tocsin.core.config import decode_config, suggestion
 from tocsin.core.errors import InputError
 from tocsin.core.files import read_document
@@ -303,17 +301,3 @@ def scenario_from_document(document: dict[str, Any], source: str, folder: Path) 
 
 def load_scenario(path: Path) -> Scenario:
     return scenario_from_document(read_document(path), str(path), path.parent)
-
-
-def scenario_to_document(config: ScenarioConfig) -> dict[str, Any]:
-    """Plain data that `scenario_from_document` reads back; None and defaults are left out where they can be."""
-    plain = msgspec.to_builtins(config)
-    return {key: _without_none(value) for key, value in plain.items() if value is not None}
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_none(inner) for inner in value]
-    return value

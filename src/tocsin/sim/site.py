@@ -261,7 +261,7 @@ class Site(Outbox):
         self._end_step(now)
 
     def on_peer(self, now: Micros, peer: SiteId, up: bool) -> None:
-        """The perfect detector speaks."""
+        """The perfect detector reports a crash or a recovery of another site."""
         if self.machine is None:
             return
         if up:
@@ -283,10 +283,6 @@ class Site(Outbox):
     def synced(self) -> bool:
         """Whether nothing waits for the disk."""
         return not self._syncing and not self._unsynced
-
-    def armed_timers(self) -> list[tuple[str, int]]:
-        """The timers that are set, for the explorer."""
-        return sorted(self._timers)
 
     def _take_pending(self, now: Micros) -> None:
         """Hand waiting broadcasts to the machine while it has room."""

@@ -1,9 +1,17 @@
-"""Checkpoints stay rare when much is counted and not yet delivered: each is as long as what it keeps."""
+"""Checkpoints stay rare when much is counted and not yet delivered: each is as long as what it keeps. And they lose no
+promise."""
+
+import msgspec
 
 from tests.protocols.counter_token.runs import scenario_of
-from tocsin.calculations.chang_hwang import PAPER
-from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD, RECORDS_MAX
+from tocsin.core.config import decode_config
+from tocsin.core.records import RECORDS_MAX
+from tocsin.protocols.counter_token import PROTOCOL
+from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken
+from tocsin.protocols.counter_token.messages import Agreed, Installed, Prepare, Promised, Refuse, Summary
+from tocsin.sim import stage
+from tocsin.sim.stage import Input, StageSite
 
 SITES = 8
 
@@ -15,7 +23,15 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
         {
             "sites": SITES,
             "duration_us": 10**9,
-            "options": {**PAPER, "token_hold_us": 400_000},
+            "options": {
+                "classic": True,
+                "token_hold_us": 400_000,
+                "request_wait_us": 100_000,
+                "request_us": 500_000,
+                "reissue_us": 500_000,
+                "buffer_bytes": 1 << 40,
+                "overload_messages": 1 << 30,
+            },
             "workload": {"messages": messages, "rate_per_site": 300.0, "size": 1},
             "network": {"model": "lan", "delay_us": 1_000},
         }
@@ -36,3 +52,20 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
     assert held_bytes_max > RECORDS_MAX * MESSAGE_OVERHEAD, "more is held than is usual between two checkpoints"
     assert written <= 2 * SITES * messages, "every site records every message"
     assert simulation.world.tally.deliveries == SITES * messages
+
+
+def test_a_vote_in_a_checkpoint_takes_no_later_promise_back() -> None:
+    """Site 0 voted in ballot 1 of site 1, promised ballot 3 of site 2, wrote a checkpoint, crashed, and is back."""
+    options = decode_config({}, PROTOCOL.options, "test")
+    site = StageSite(0, PROTOCOL, options, 3, [0, 1, 2], [[0, 1, 2]], None, 0)
+    site.apply(Input(stage.START, 0))
+    founded = next(record for record in site.disk.records if isinstance(record, Installed))
+    voted = msgspec.structs.replace(founded.proposal, view=1)
+    site.disk.records = [Summary(0), founded, Promised(0, 3, 2), Agreed(0, 1, 1, voted)]
+    site.apply(Input(stage.CRASH, 0))
+    site.apply(Input(stage.START, 0))
+    asked = Input(stage.RECEIVE, 0)
+    asked.peer = 1
+    asked.message = Prepare(0, 2, ())
+    answers = [request.message for request in site.apply(asked) if request.what == "send"]
+    assert answers == [Refuse(0, 3)]

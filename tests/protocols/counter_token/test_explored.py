@@ -19,8 +19,7 @@ from tocsin.sim.scenario_config import ScenarioConfig
 OPTIONS: dict[str, Any] = {
     "token_to": "next",
     "pass_at_once": False,
-    "hurry": False,
-    "request_on_gap": False,
+    "request_wait_us": 75,
     "token_hold_us": 1_000,
     "idle_hold_us": 1_000_000,
     "reissue_us": 300,

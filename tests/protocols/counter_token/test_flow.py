@@ -126,7 +126,7 @@ def test_a_hurry_goes_where_the_data_was_lost() -> None:
 
 
 def test_without_hurry_idle_costs_latency() -> None:
-    assert latencies(5, 0.1, hurry=False, pass_at_once=False)["delay_us"]["max"] > 20_000
+    assert latencies(5, 0.1, pass_at_once=False)["delay_us"]["max"] > 20_000
 
 
 def test_a_token_that_overtakes_data_starts_no_storm() -> None:

@@ -54,8 +54,8 @@ MUTANTS = {
         "return True  # not known",
     ),
     "installs a list without a majority": (
-        "installing",
-        'self._needs_majority = self._options.quorum == "majority"',
+        "foundation",
+        "self._needs_majority = not options.classic",
         "self._needs_majority = False",
     ),
     "keeps what a destination lacks": (
@@ -75,7 +75,7 @@ MUTANTS = {
     ),
     "uses numbers again after a crash": (
         "machine",
-        "            self._next_seqno = max(self._next_seqno, record.seqno + 1)\n",
+        "            self._numbers.recall(record.seqno)\n",
         "            pass\n",
     ),
     "uses positions again after a crash": (
@@ -120,7 +120,7 @@ PAIRS = [
 
 
 def test_goes_on_counting_after_a_promise() -> None:
-    old = "        else:\n            self._freeze()\n            if (prepare.number"
+    old = "        else:\n            self._freeze()\n            if ballot >"
     mutant = mutated(PROTOCOL, FOLDER + "membership", old, old.replace("            self._freeze()\n", ""))
     assert first_wrong_walk(PROTOCOL, 3, 6, range(20), groups=PAIRS) is None
     assert first_wrong_walk(mutant, 3, 6, range(20), groups=PAIRS) is not None

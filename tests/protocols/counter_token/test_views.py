@@ -117,12 +117,12 @@ def test_a_site_joins_and_another_leaves() -> None:
 
 
 def test_without_a_quorum_rule_the_last_one_goes_on_alone() -> None:
-    """quorum = "none" is the paper's rule: any number of failures, no partitions."""
+    """classic = true has the paper's rule: any number of failures, no partitions."""
     faults = [{"at_us": SECOND // 2, "crash": ["b", "c"]}]
     document = story(faults, messages=60, sites=3, workload={"messages": 60, "every_us": 20_000, "senders": ["a"]})
     stuck = ran(document)[1]
     assert stuck.world.tally.deliveries < 120
-    simulation = acted({**document, "options": {"quorum": "none"}})
+    simulation = acted({**document, "options": {"classic": True}})
     assert [members for _, members in last_views(simulation)] == [(0,)]
     assert ends(simulation) == {60}
 

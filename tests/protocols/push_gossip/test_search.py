@@ -5,14 +5,19 @@ from pathlib import Path
 from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.protocols.baselines.push_gossip import PROTOCOL
-from tocsin.protocols.baselines.push_gossip.search import Rounds, complete_graph, equal_losses, steps_for_reach
+from tocsin.protocols.baselines.push_gossip.search import Rounds, steps_for_reach
 from tocsin.sim.run import without_trace
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 
 
 def rounds(neighbours: list[list[int]], loss: float, fanout: int = 0) -> Rounds:
-    return Rounds(neighbours, equal_losses(neighbours, loss), fanout)
+    return Rounds(neighbours, [[loss] * len(beside) for beside in neighbours], fanout)
+
+
+def complete_graph(sites: int) -> list[list[int]]:
+    """Everybody is beside everybody."""
+    return [[other for other in range(sites) if other != site] for site in range(sites)]
 
 
 def reached_by(network: Rounds, steps: int, rng: Rng) -> list[int]:

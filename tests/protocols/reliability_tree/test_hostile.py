@@ -6,8 +6,8 @@ from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.reliability_tree import PROTOCOL
 from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
+from tocsin.protocols.reliability_tree.news import varint
 from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
-from tocsin.protocols.reliability_tree.wire_messages import varint
 from tocsin.sim.disk import Disk
 
 NUMBERS = [0, 0, 1, 1, 2, 2, 3, 5, 7, 100, 65_535, 1 << 40, (1 << 62) - 1]

@@ -6,7 +6,7 @@ import pytest
 from tocsin.core.rng import Rng
 from tocsin.protocols.reliability_tree.estimates import Columns, read_few, write_few
 from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key
-from tocsin.protocols.reliability_tree.wire_messages import (
+from tocsin.protocols.reliability_tree.news import (
     News,
     decode_news,
     encode_news,

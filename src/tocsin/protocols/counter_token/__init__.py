@@ -68,6 +68,7 @@ PROTOCOL: Protocol = Protocol(
         "safe",
         "view_synchrony",
     ),
+    guarantees_of_one_group=("causal",),
     assumptions=Assumptions(
         sites_max=12,
         crashes_recover=True,

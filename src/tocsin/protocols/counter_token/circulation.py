@@ -132,23 +132,23 @@ class Circulation(Sending):
         """How long to keep the token: not at all while something goes on, up to the idle limit when nothing does."""
         token = self._ring.newest
         options = self._options
-        busy_us = 0 if options.pass_at_once else options.token_hold_us
+        busy_us = 0 if self._pass_at_once else options.token_hold_us
         if token is None:
             return busy_us if self._unannounced else options.token_hold_us
         rounds = self._idle_rounds(token)
         if rounds < 1 or self._has_work(rounds):
             return busy_us
-        return self._idle_hold_us(token, rounds)
+        return self._resting_us(token, rounds)
 
     def _idle_rounds(self, token: Token) -> int:
         return (token.cycle * self._ring.size + token.position - token.changed) // self._ring.size
 
-    def _idle_hold_us(self, token: Token, rounds: int) -> int:
+    def _resting_us(self, token: Token, rounds: int) -> int:
         """T * 2^(2k - 1) after k idle rounds, up to the limit; T while entries wait for somebody."""
-        options = self._options
-        if rounds < 1 or token.state or options.idle_hold_us <= options.token_hold_us:
-            return options.token_hold_us
-        return min(options.idle_hold_us, options.token_hold_us << min(2 * rounds - 1, 24))
+        hold_us: int = self._options.token_hold_us
+        if rounds < 1 or token.state or self._idle_hold_us <= hold_us:
+            return hold_us
+        return min(self._idle_hold_us, hold_us << min(2 * rounds - 1, 24))
 
     def _has_work(self, rounds: int) -> bool:
         """Whether this turn can change the state, or data says that another's soon will."""
@@ -172,7 +172,7 @@ class Circulation(Sending):
 
     def _maybe_hurry(self, now: Micros, patient: bool = False) -> bool:
         """Ask for a token that is being held because nothing went on; with patience, only if it stays there."""
-        if not self._options.hurry or self._asked_hurry or self._status != ACTIVE:
+        if not self._pass_at_once or self._asked_hurry or self._status != ACTIVE:
             return False
         token = self._ring.newest
         if token is None or self._idle_rounds(token) < 1 or self._ring.owner() == self._site:
@@ -186,7 +186,7 @@ class Circulation(Sending):
 
     def _owner_has_data(self) -> bool:
         """Whether what is unannounced was sent to the owner, too: unless it is lost, it makes the token move."""
-        if not self._options.pass_at_once or not self._to_all:
+        if not self._pass_at_once or not self._to_all:
             return False
         owner = self._ring.owner()
         for seqno in self._unannounced:  # noqa: SIM110  (a generator would not compile to plain code)
@@ -195,15 +195,15 @@ class Circulation(Sending):
         return False
 
     def _on_work(self, now: Micros) -> None:
-        if self._holding and self._options.pass_at_once and self._status == ACTIVE:
-            self._hurried = self._options.hurry  # its sender counts on a token that goes round at once
+        if self._holding and self._pass_at_once and self._status == ACTIVE:
+            self._hurried = True  # its sender counts on a token that goes round at once
             self._outbox.cancel_timer(HOLD, 0)
             self._end_turn(now)
 
     def _on_hurry(self, now: Micros, source: SiteId, hurry: Hurry) -> None:
         if self._status != ACTIVE or hurry.view != self._ring.view or source not in self._ring.place_of:
             return
-        if self._holding and self._options.hurry:
+        if self._holding and self._pass_at_once:
             self._hurried = True
             self._outbox.cancel_timer(HOLD, 0)
             self._end_turn(now)
@@ -235,7 +235,7 @@ class Circulation(Sending):
         if self._announce(cycle, state, noted):
             changed = turn + 1
         if noted:
-            self._persist(Turn(ring.view, tuple(noted)))
+            self._records.persist(Turn(ring.view, tuple(noted)))
         self._holding = False
         self._hurried = False
         token = self._next_token(old, turn, state, changed)
@@ -350,8 +350,8 @@ class Circulation(Sending):
     ) -> tuple[int, int]:
         """An eighth more after a round without trouble and with the shared half in use; a quarter less on trouble."""
         options = self._options
-        if options.window_bytes == 0 or old is None:
-            return (options.window_min_bytes if options.window_bytes > 0 else 0), 0
+        if self._window_bytes == 0 or old is None:
+            return (options.window_min_bytes if self._window_bytes > 0 else 0), 0
         window: int = old.window
         shrunk: int = old.shrunk
         trouble = self._losses or (len(local) > 0 and local[0][0] == self._site)
@@ -361,7 +361,7 @@ class Circulation(Sending):
                 window = max(options.window_min_bytes, window - window // 4)
                 shrunk = cycle + 1  # at most once a round
         elif turn % self._ring.size == 0 and cycle > shrunk + 1 and 4 * old.used >= window:
-            window = min(max(options.window_bytes, options.window_min_bytes), window + window // 8)
+            window = min(max(self._window_bytes, options.window_min_bytes), window + window // 8)
         return window, shrunk
 
     def _take_pool(self, old: Token | None, window: int, state: tuple[StateEntry, ...]) -> int:
@@ -380,14 +380,14 @@ class Circulation(Sending):
     def _next_hold_us(self, token: Token) -> int:
         """How long the next owner may keep the token."""
         rounds = self._idle_rounds(token)
-        if rounds < 1 and self._options.pass_at_once:
+        if rounds < 1 and self._pass_at_once:
             return 0
-        return self._idle_hold_us(token, rounds)
+        return self._resting_us(token, rounds)
 
     def _lost_us(self) -> int:
         """When the token must have been seen: the longest hold, and all reissues."""
         options = self._options
-        hold_us = max(options.token_hold_us, options.idle_hold_us)
+        hold_us = max(options.token_hold_us, self._idle_hold_us)
         turns = 1 if self._to_all else self._ring.size  # seen at every turn, or only at one's own
         return turns * (hold_us + (options.reissue_us << (options.reissues + 1)) + options.reissue_us)
 

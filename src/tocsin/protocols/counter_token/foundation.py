@@ -9,9 +9,12 @@ proposals are persisted before they are sent.
 from abc import abstractmethod
 from typing import Final
 
+from tocsin.core.ballots import Ballots
 from tocsin.core.data import Data
 from tocsin.core.machine import ANY_ORIGIN, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.core.records import Records
 from tocsin.protocols.counter_token.history import History
 from tocsin.protocols.counter_token.messages import (
     Agreed,
@@ -44,7 +47,6 @@ FROZEN: Final = "frozen"  # member of a view that is about to be replaced
 OUTSIDE: Final = "outside"  # not a member of the newest view
 LEFT: Final = "left"
 
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint
 RECORD_BYTES_MAX: Final = 8 << 20  # payload on disk before a checkpoint: a log file is closed at one, and is 16 MiB
 MESSAGE_OVERHEAD: Final = 512  # bytes that a message costs a receive buffer beside its payload
 CARRIED: Final = 1 << 50  # subtracted from the place of what a view takes over from the one before: first in its order
@@ -71,6 +73,13 @@ class Foundation(Machine):
         self._founders: list[SiteId] = setup.members
         self._groups: list[list[SiteId]] = setup.groups
         self._options = options
+        self._pass_at_once: bool = options.passes_at_once()
+        self._idle_hold_us: int = options.idle_hold_us_max()
+        self._commits_cycles: bool = options.commits_cycles()
+        self._request_wait_us: int = options.wait_us()
+        self._window_bytes: int = options.window_bytes_max()
+        self._single_requests: bool = options.classic  # the paper's: one message a request
+        self._needs_majority = not options.classic
         self._log = setup.log
         self._outbox = outbox
         self._status = OUTSIDE
@@ -94,7 +103,7 @@ class Foundation(Machine):
         self._alone = False  # the application was told that this site does not order any more
         self._leaving = False
         # Messages
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self._numbers = OwnNumbers()
         self._own: dict[int, Data] = {}  # not committed, by number
         self._unsent: list[int] = []  # own numbers that wait for window, flags, or members of their group
         self._unannounced: list[int] = []  # own numbers sent and not yet in the token
@@ -104,14 +113,10 @@ class Foundation(Machine):
         self._held_bytes = 0  # of those and of `_ready`
         self._loose = 0  # held messages that no known entry names yet
         self._resent_at: dict[int, Micros] = {}  # own numbers: when sent again; while not committed
-        # Ballots for the successor of `_base`
-        self._promised_number = 0
-        self._promised_site = 0
-        self._accepted: Agreed | None = None
-        self._records = 0
+        self._ballots: Ballots[Proposal] = Ballots(setup.sites)  # for the successor of `_base`
+        self._records = Records(outbox)
         self._record_bytes = 0
         self.stat_dropped = 0  # messages that made no sense
-        self.stat_overflow = 0  # data dropped because the buffer was full
 
     # What other parts provide
 
@@ -131,14 +136,13 @@ class Foundation(Machine):
         return [site for site in range(self._sites) if site != self._site]
 
     def _new_ring(self, proposal: Proposal) -> Ring:
-        options = self._options
         return Ring(
             self._site,
             proposal.view,
             list(proposal.members),
             self._groups,
-            options.order == "rotating",
-            options.commit == "cycle",
+            self._options.order == "rotating",
+            self._commits_cycles,
         )
 
     def _show_view(self, view: int, members: list[SiteId], primary: bool) -> None:
@@ -216,7 +220,7 @@ class Foundation(Machine):
             order = 0  # with one group the log's own order is the order
         if self._history.starts_run(group, view, order):
             self._history.start_run(group, self._ends[group], view, order)
-            self._persist(Run(group, self._ends[group], view, order))
+            self._records.persist(Run(group, self._ends[group], view, order))
 
     def _deliver_ready(self) -> None:
         """Older deliveries are here: what was committed meanwhile follows."""
@@ -249,28 +253,22 @@ class Foundation(Machine):
 
     # Records
 
-    def _persist(self, record: Record) -> None:
-        self._outbox.persist(record)
-        self._records += 1
-
     def _persist_kept(self, data: Data) -> None:
-        self._persist(Kept(data.group, data.origin, data.seqno, data.payload))
+        self._records.persist(Kept(data.group, data.origin, data.seqno, data.payload))
         self._record_bytes += len(data.payload)
 
     def _maybe_checkpoint(self) -> bool:
         """Replace the records by what still matters, once they are many."""
         live = len(self._own) + len(self._ready) + 2 * len(self._ring.slots) + self._held_bytes // MESSAGE_OVERHEAD
-        if self._records < RECORDS_MAX + 2 * live and self._record_bytes < RECORD_BYTES_MAX + 2 * self._held_bytes:
+        if not self._records.are_many(2 * live) and self._record_bytes < RECORD_BYTES_MAX + 2 * self._held_bytes:
             return False
-        records = self._checkpoint_records()
-        self._outbox.checkpoint(records)
-        self._records = len(records)
+        self._records.fold(self._checkpoint_records())
         self._record_bytes = 0
         return True
 
     def _checkpoint_records(self) -> list[Record]:
         self._trim_history()
-        records: list[Record] = [Summary(self._next_seqno)]
+        records: list[Record] = [Summary(self._numbers.following)]
         for view, members in self._history.views.items():
             records.append(Known(view, tuple(members)))
         for group in range(len(self._groups)):
@@ -281,14 +279,22 @@ class Foundation(Machine):
         if self._was_member:
             moved = not self._lagging and not self._ready
             records.append(Installed(self._base_now(), self._ring.committed + 1 if moved else 0))
-        if self._promised_number > 0:
-            records.append(Promised(self._base.view, self._promised_number, self._promised_site))
-        if self._accepted is not None:
-            records.append(self._accepted)
+        if self._ballots.promised > 0:
+            records.append(self._promised())
+        if self._ballots.voted is not None:
+            records.append(self._agreed(self._ballots.voted))
         for data in self._own.values():
             records.append(Own(data.group, data.seqno, data.payload))
         self._append_kept(records)
         return records
+
+    def _promised(self) -> Promised:
+        ballots = self._ballots
+        return Promised(self._base.view, ballots.attempt(ballots.promised), ballots.owner(ballots.promised))
+
+    def _agreed(self, proposal: Proposal) -> Agreed:
+        ballots = self._ballots
+        return Agreed(self._base.view, ballots.attempt(ballots.voted_in), ballots.owner(ballots.voted_in), proposal)
 
     def _append_kept(self, records: list[Record]) -> None:
         """What was counted and is not delivered."""

@@ -54,7 +54,6 @@ class Installing(Replay):
 
     def __init__(self, setup: Setup, outbox: Outbox) -> None:
         super().__init__(setup, outbox)
-        self._needs_majority = self._options.quorum == "majority"
         self._change: Change | None = None
         self._seen_number = 0  # highest ballot number heard of for the successor of `_base`
         self._attempts = 0  # changes tried since the last view
@@ -147,7 +146,7 @@ class Installing(Replay):
         if not self._keeps_joiners(proposal):
             self._joiners = []
         self._reset(proposal)
-        self._persist(Installed(proposal))
+        self._records.persist(Installed(proposal))
         self._note_view(proposal.view, list(proposal.members))
         if newcomer:
             for group in range(len(self._groups)):
@@ -179,9 +178,7 @@ class Installing(Replay):
         self._ring = self._new_ring(proposal)
         self._base = proposal
         self._was_member = True
-        self._accepted = None
-        self._promised_number = 0
-        self._promised_site = 0
+        self._ballots.start_over()
         self._seen_number = 0
         self._change = None
         self._attempts = 0
@@ -291,7 +288,7 @@ class Installing(Replay):
         self._replaying = False
         view = self._latest.view if self._latest is not None else 0
         members = [] if self._latest is None else [site for site in self._latest.members if site != self._site]
-        self._persist(Gone(self._latest))
+        self._records.persist(Gone(self._latest))
         for timer in (CHANGE, JOIN, DECIDE, FETCH):
             self._outbox.cancel_timer(timer, 0)
         self._show_view(view, members, False)

@@ -96,7 +96,7 @@ class CounterToken(Membership):
         base = self._base
         proposal = Proposal(0, tuple(self._founders), (), 0, 0, base.positions, base.frontier)
         self._reset(proposal)
-        self._persist(Installed(proposal))
+        self._records.persist(Installed(proposal))
         self._note_view(0, list(self._founders))
         self._show_member()
         self._start_circulation(now)
@@ -116,7 +116,7 @@ class CounterToken(Membership):
                 gone = True
                 if record.proposal is not None:
                     self._latest = record.proposal
-        self._records = len(records)
+        self._records.recall(records)
         self._recall_slots(slots)
         self._drop_committed_own()
         self._unsent = sorted(self._own)
@@ -135,7 +135,7 @@ class CounterToken(Membership):
     def _recall(self, record: Record, slots: dict[int, Slot]) -> None:
         if isinstance(record, Own):
             self._own[record.seqno] = Data(record.group, self._site, record.seqno, record.payload)
-            self._next_seqno = max(self._next_seqno, record.seqno + 1)
+            self._numbers.recall(record.seqno)
         elif isinstance(record, Kept):
             data = Data(record.group, record.origin, record.seqno, record.payload)
             if record.origin == self._site:
@@ -157,23 +157,18 @@ class CounterToken(Membership):
             self._ring.committed = record.committed - 1
             self._positions = list(record.proposal.positions)
             self._frontier = [list(front) for front in record.proposal.frontier]
-            self._promised_number = 0
-            self._promised_site = 0
-            self._accepted = None
+            self._ballots.start_over()
             self._note_view(record.proposal.view, list(record.proposal.members))
         elif isinstance(record, Promised):
-            self._promised_number = record.number
-            self._promised_site = record.coordinator
+            self._ballots.promise(self._ballots.ballot(record.number, record.coordinator))
         elif isinstance(record, Agreed):
-            self._promised_number = record.number
-            self._promised_site = record.coordinator
-            self._accepted = record
+            self._ballots.vote(self._ballots.ballot(record.number, record.coordinator), record.proposal)
         elif isinstance(record, Run):
             self._history.start_run(record.group, record.start, record.view, record.order)
         elif isinstance(record, Known):
             self._note_view(record.view, list(record.members))
         elif isinstance(record, Summary):
-            self._next_seqno = record.next_seqno
+            self._numbers.resume(record.next_seqno)
 
     def _recalled_slot(self, place: int, sender: SiteId, group: int, ranges: tuple[int, ...]) -> Slot | None:
         try:

@@ -31,12 +31,10 @@ from tocsin.protocols.counter_token.installing import Change, Installing
 from tocsin.protocols.counter_token.messages import (
     Accept,
     Accepted,
-    Agreed,
     Decided,
     Join,
     Prepare,
     Promise,
-    Promised,
     Proposal,
     Refuse,
 )
@@ -53,23 +51,22 @@ class Membership(Installing):
     def _start_change(self, now: Micros, suspects: list[SiteId]) -> None:
         """Phase 1: a ballot above all that were seen."""
         self._freeze()
-        number = max(self._promised_number, self._seen_number) + 1
-        self._promise(number, self._site)
+        number = max(self._ballots.attempt(self._ballots.promised), self._seen_number) + 1
+        self._promise(self._ballots.ballot(number, self._site))
         invited = [site for site in self._joiners if site not in self._ring.place_of]
         change = Change(number, invited, suspects)
         self._change = change
         change.reports[self._site] = self._report()
-        if self._accepted is not None:
+        if self._ballots.voted is not None:
             change.best = self._own_promise(number)
         self._attempts += 1
         self._send_prepare(change)
         self._outbox.set_timer(CHANGE, 0, now + self._patience_us())
         self._maybe_propose(now, False)
 
-    def _promise(self, number: int, coordinator: SiteId) -> None:
-        self._promised_number = number
-        self._promised_site = coordinator
-        self._persist(Promised(self._base.view, number, coordinator))
+    def _promise(self, ballot: int) -> None:
+        self._ballots.promise(ballot)
+        self._records.persist(self._promised())
 
     def _patience_us(self) -> int:
         """Doubling, and different at each site, so that two coordinators do not go on disturbing each other."""
@@ -89,17 +86,16 @@ class Membership(Installing):
     # The members' promises
 
     def _own_promise(self, number: int) -> Promise:
-        accepted = self._accepted
-        if accepted is None:
-            return Promise(self._base.view, number, self._report(), 0, 0, None)
-        return Promise(
-            self._base.view, number, self._report(), accepted.number, accepted.coordinator, accepted.proposal
-        )
+        ballots = self._ballots
+        attempt = ballots.attempt(ballots.voted_in)
+        coordinator = ballots.owner(ballots.voted_in)
+        return Promise(self._base.view, number, self._report(), attempt, coordinator, ballots.voted)
 
     # The members' part
 
     def _on_prepare(self, now: Micros, source: SiteId, prepare: Prepare) -> None:
         mine = self._my_view()
+        ballot = self._ballots.ballot(prepare.number, source)
         if self._status == LEFT or prepare.view < mine or (prepare.view == mine and self._status == OUTSIDE):
             if self._latest is not None and self._latest.view > prepare.view:
                 self._outbox.send(source, Decided(self._latest))
@@ -111,18 +107,22 @@ class Membership(Installing):
                 self._outbox.send(source, Join(mine, -1, 0))  # it may have missed a decision
         elif source not in self._ring.place_of:
             self.stat_dropped += 1
-        elif (prepare.number, source) < (self._promised_number, self._promised_site):
-            self._outbox.send(source, Refuse(prepare.view, self._promised_number))
+        elif ballot < self._ballots.promised:
+            self._refuse(source)
         else:
             self._freeze()
-            if (prepare.number, source) > (self._promised_number, self._promised_site):
-                self._promise(prepare.number, source)
+            if ballot > self._ballots.promised:
+                self._promise(ballot)
                 self._change = None
                 self._attempts += 1
             else:
                 self._tell_alone()  # asked again: the coordinator has found no quorum
             self._outbox.set_timer(CHANGE, 0, now + 2 * self._patience_us())
             self._outbox.send(source, self._own_promise(prepare.number))
+
+    def _refuse(self, source: SiteId) -> None:
+        """Somebody has asked in a larger ballot."""
+        self._outbox.send(source, Refuse(self._base.view, self._ballots.attempt(self._ballots.promised)))
 
     def _send_visitor_report(self, source: SiteId, prepare: Prepare) -> None:
         """A site outside reports to the members that let it in; it has no vote."""
@@ -142,20 +142,19 @@ class Membership(Installing):
         if source not in self._ring.place_of or not self._is_sound(accept.proposal):
             self.stat_dropped += 1
             return
-        if (accept.number, source) < (self._promised_number, self._promised_site):
-            self._outbox.send(source, Refuse(accept.view, self._promised_number))
+        ballot = self._ballots.ballot(accept.number, source)
+        if ballot < self._ballots.promised:
+            self._refuse(source)
             return
         self._freeze()
         self._change = None
-        self._accept(accept.number, source, accept.proposal)
+        self._accept(ballot, accept.proposal)
         self._outbox.set_timer(CHANGE, 0, now + 2 * self._patience_us())
         self._outbox.send(source, Accepted(accept.view, accept.number))
 
-    def _accept(self, number: int, coordinator: SiteId, proposal: Proposal) -> None:
-        self._promised_number = number
-        self._promised_site = coordinator
-        self._accepted = Agreed(self._base.view, number, coordinator, proposal)
-        self._persist(self._accepted)
+    def _accept(self, ballot: int, proposal: Proposal) -> None:
+        self._ballots.vote(ballot, proposal)
+        self._records.persist(self._agreed(proposal))
 
     def _is_sound(self, proposal: Proposal) -> bool:
         return proposal.view == self._base.view + 1 and is_sound_proposal(proposal, len(self._groups), self._sites)
@@ -202,7 +201,7 @@ class Membership(Installing):
         self._joiners = [site for site in self._joiners if site not in guests]
         change.proposal = proposal
         change.tries = 0
-        self._accept(change.number, self._site, proposal)
+        self._accept(self._ballots.ballot(change.number, self._site), proposal)
         change.accepted = [self._site]
         self._send_accept(change)
         self._outbox.set_timer(CHANGE, 0, now + self._patience_us())

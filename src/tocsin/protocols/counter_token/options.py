@@ -1,5 +1,9 @@
-"""What `counter_token` can be told. Defaults are for real use; `PAPER` in the docs page lists the paper's own
-values."""
+"""What `counter_token` can be told. Defaults are for real use; `classic` is the paper.
+
+An option whose default depends on `classic` is None where it is not set; the methods tell what holds then. These can
+be set one by one because somebody does: experiments of the paper vary `commit` and `request_wait_us`, the explored
+scenarios hold the token, and the two limits are for the owner of a network to choose.
+"""
 
 from typing import Annotated, Literal
 
@@ -7,8 +11,21 @@ from msgspec import Meta
 
 from tocsin.core.message import Options
 
+IDLE_HOLD_US = 100_000
+WINDOW_BYTES = 4 << 20
+ADAPTIVE = -1
+
 
 class CounterTokenOptions(Options, frozen=True):
+    classic: Annotated[
+        bool,
+        Meta(
+            description="The protocol as the paper has it. Every owner keeps the token for `token_hold_us`, busy or "
+            "idle, and nothing makes it hurry; whole cycles are committed; a request names one message, and is sent "
+            "when the token names what is not here; there is no window; and those who answer in time make the next "
+            "list, however few, since the paper assumes that the network never splits."
+        ),
+    ] = False
     token_hold_us: Annotated[
         int,
         Meta(
@@ -26,28 +43,22 @@ class CounterTokenOptions(Options, frozen=True):
         ),
     ] = "all"
     pass_at_once: Annotated[
-        bool,
+        bool | None,
         Meta(
-            description="Pass the token as soon as it has been dealt with while anything changed in the last round. "
-            "False is the paper: every owner keeps the token for `token_hold_us`."
+            description="Pass the token as soon as it has been dealt with while anything changed in the last round, "
+            "and make the first message after idle move it: the owner passes it when the message arrives there, and is "
+            "asked for it if it does not, again every `reissue_us`. Not set: true; with `classic` false. False spends "
+            "at most 1 / token_hold_us tokens a second, and up to two cycles a message."
         ),
-    ] = True
+    ] = None
     idle_hold_us: Annotated[
-        int,
+        Annotated[int, Meta(ge=0)] | None,
         Meta(
-            ge=0,
             description="Limit of the hold time of an idle group: min(idle_hold_us, token_hold_us * 2^(2k-1)) after "
-            "k rounds in which nothing changed. 0: no growth (the paper). 100 ms: an idle group passes ten tokens a "
-            "second; a lost token of an idle group is noticed within `idle_hold_us` more.",
+            "k rounds in which nothing changed. 0: no growth. Not set: 100 ms, with which an idle group passes ten "
+            "tokens a second, and a lost token of an idle group is noticed so much later; with `classic` 0."
         ),
-    ] = 100_000
-    hurry: Annotated[
-        bool,
-        Meta(
-            description="The first message after idle makes the token go round at once: the owner passes it when the "
-            "message arrives there, and is asked for it if it does not, again every `reissue_us`. False is the paper."
-        ),
-    ] = True
+    ] = None
     order: Annotated[
         Literal["list", "rotating"],
         Meta(
@@ -56,41 +67,20 @@ class CounterTokenOptions(Options, frozen=True):
         ),
     ] = "list"
     commit: Annotated[
-        Literal["entry", "cycle"],
+        Literal["entry", "cycle"] | None,
         Meta(
-            description="Commit entry by entry, or only whole cycles as the paper does. The order is the same; "
-            "entries come up to a cycle earlier."
+            description="Commit entry by entry, or only whole cycles. The order is the same; entries come up to a "
+            "cycle earlier. Not set: `entry`; with `classic` `cycle`."
         ),
-    ] = "entry"
-    quorum: Annotated[
-        Literal["majority", "none"],
-        Meta(
-            description="A new list needs more than half of the last one (majority), or whoever answers in time "
-            "(none: the paper, which assumes that the network never splits)."
-        ),
-    ] = "majority"
-    requests: Annotated[
-        Literal["ranges", "single"],
-        Meta(
-            description="Requests name ranges, and hush when another asks for the same (ranges); or each names one "
-            "message (single: the paper)."
-        ),
-    ] = "ranges"
-    request_on_gap: Annotated[
-        bool,
-        Meta(
-            description="Do not wait for a missing message when a later one of its sender has arrived. False for "
-            "networks that reorder much."
-        ),
-    ] = True
+    ] = None
     request_wait_us: Annotated[
-        int,
+        Annotated[int, Meta(ge=ADAPTIVE)] | None,
         Meta(
-            ge=-1,
-            description="How long a message that the token announces may be late before it is asked for: -1 adapts "
-            "(twice the usual lag, at most `request_us`), 0 asks at once (the paper).",
+            description="How long a message that the token announces may be late before it is asked for. -1 adapts: "
+            "twice the usual lag, at most `request_us`, and not at all when a later message of its sender has arrived. "
+            "0 asks at once. Not set: -1; with `classic` 0. Networks that reorder much want a fixed time."
         ),
-    ] = -1
+    ] = None
     request_us: Annotated[
         int,
         Meta(
@@ -137,15 +127,14 @@ class CounterTokenOptions(Options, frozen=True):
         ),
     ] = 1_000
     window_bytes: Annotated[
-        int,
+        Annotated[int, Meta(ge=0)] | None,
         Meta(
-            ge=0,
             description="Upper limit of what the whole group may have outstanding (sent, not yet committed), 512 "
             "bytes of overhead for each message included. Half of the present window is shared equally, half goes to "
             "those with most to send. It grows by an eighth a round under load and falls by a quarter on loss or a "
-            "flag. 0: no window (the paper).",
+            "flag. 0: no window. Not set: 4 MiB; with `classic` 0."
         ),
-    ] = 4 << 20
+    ] = None
     window_min_bytes: Annotated[
         int,
         Meta(ge=1024, description="The window's start and lower limit: what the smallest receive buffer takes."),
@@ -174,3 +163,25 @@ class CounterTokenOptions(Options, frozen=True):
             "trimmed as soon as all members have delivered.",
         ),
     ] = 1_000_000
+
+    def passes_at_once(self) -> bool:
+        return not self.classic if self.pass_at_once is None else self.pass_at_once
+
+    def idle_hold_us_max(self) -> int:
+        if self.idle_hold_us is None:
+            return 0 if self.classic else IDLE_HOLD_US
+        return self.idle_hold_us
+
+    def commits_cycles(self) -> bool:
+        return self.classic if self.commit is None else self.commit == "cycle"
+
+    def wait_us(self) -> int:
+        """Before something that is missing is asked for; or ADAPTIVE."""
+        if self.request_wait_us is None:
+            return 0 if self.classic else ADAPTIVE
+        return self.request_wait_us
+
+    def window_bytes_max(self) -> int:
+        if self.window_bytes is None:
+            return 0 if self.classic else WINDOW_BYTES
+        return self.window_bytes

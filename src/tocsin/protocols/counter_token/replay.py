@@ -148,7 +148,7 @@ class Replay(Circulation):
         for view, members in transfer.views:
             if view not in self._history.views:
                 self._note_view(view, list(members))
-                self._persist(Known(view, members))
+                self._records.persist(Known(view, members))
         self._deliver_fetched(now)
         self._maybe_checkpoint()
 

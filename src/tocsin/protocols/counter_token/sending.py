@@ -27,6 +27,7 @@ from tocsin.protocols.counter_token.foundation import (
     Foundation,
 )
 from tocsin.protocols.counter_token.messages import Hurry, Own, Request
+from tocsin.protocols.counter_token.options import ADAPTIVE
 from tocsin.protocols.counter_token.ring import ENTRY_MESSAGES_MAX, ENTRY_RANGES_MAX, Slot
 
 ANSWER_MESSAGES_MAX: Final = 4096  # messages sent again for one request; what is left is asked for again
@@ -41,7 +42,7 @@ class Sending(Foundation):
         self._pool = 0  # bytes that this site took from the shared half of the window
         self._blocked_sites: list[SiteId] = []  # whose local flags are set
         self._overloaded = False  # the global flag
-        self._window = self._options.window_min_bytes if self._options.window_bytes > 0 else 0
+        self._window = self._options.window_min_bytes if self._window_bytes > 0 else 0
         self._incomplete: list[Slot] = []  # entries for this site with missing messages
         self._request_number: dict[SiteId, int] = {}  # by origin: requests sent for what is missing now
         self._highest: list[int] = [-1] * setup.sites  # by origin: the highest number received
@@ -49,7 +50,6 @@ class Sending(Foundation):
         self._losses = False  # something was asked for since the last turn
         self.stat_wait_us = self._options.request_us // 4  # adaptive; it moves timers only
         self.stat_missing_since: dict[SiteId, Micros] = {}
-        self.stat_requests = 0
 
     # Broadcasting
 
@@ -59,9 +59,8 @@ class Sending(Foundation):
         return max(0, self._options.queue_messages - len(self._unsent))
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = self._next_seqno
-        self._next_seqno = seqno + 1
-        self._persist(Own(group, seqno, payload))
+        seqno = self._numbers.take()
+        self._records.persist(Own(group, seqno, payload))
         self._record_bytes += len(payload)
         self._own[seqno] = Data(group, self._site, seqno, payload)
         self._unsent.append(seqno)
@@ -136,8 +135,7 @@ class Sending(Foundation):
             return  # a copy
         cost = len(data.payload) + MESSAGE_OVERHEAD
         if self._held_bytes + cost > self._options.buffer_bytes + MESSAGE_OVERHEAD and not self._is_missing(data):
-            self.stat_overflow += 1
-            return
+            return  # the buffer is full; it is asked for later
         held[seqno] = data
         self._held_bytes += cost
         if seqno > self._highest[origin]:
@@ -209,9 +207,9 @@ class Sending(Foundation):
             return  # the timer runs
         self._request_number[origin] = 0
         self.stat_missing_since[origin] = now
-        options = self._options
-        wait_us = self.stat_wait_us if options.request_wait_us < 0 else options.request_wait_us
-        if wait_us == 0 or (options.request_on_gap and self._highest[origin] > min(slot.missing)):
+        adaptive = self._request_wait_us == ADAPTIVE
+        wait_us = self.stat_wait_us if adaptive else self._request_wait_us
+        if wait_us == 0 or (adaptive and self._highest[origin] > min(slot.missing)):
             self._send_request(now, origin)
         else:
             self._outbox.set_timer(REQUEST, origin, now + wait_us)
@@ -229,18 +227,12 @@ class Sending(Foundation):
         number = self._request_number.get(origin, 0)
         self._request_number[origin] = number + 1
         self._losses = True
-        if self._options.requests == "single":
+        if self._single_requests:
             for seqno in numbers.values():
-                self._send_single(origin, number, seqno)
+                self._multicast(Request(self._ring.view, origin, number, (seqno, 1)))  # Req of the paper
         else:
-            self.stat_requests += 1
             self._multicast(Request(self._ring.view, origin, number, numbers.to_wire(ENTRY_RANGES_MAX)))
         self._outbox.set_timer(REQUEST, origin, now + (self._options.request_us << min(number, 3)))
-
-    def _send_single(self, origin: SiteId, number: int, seqno: int) -> None:
-        """Req of the paper: one message."""
-        self.stat_requests += 1
-        self._multicast(Request(self._ring.view, origin, number, (seqno, 1)))
 
     def _on_request(self, now: Micros, source: SiteId, request: Request) -> None:
         if self._status != ACTIVE or request.view != self._ring.view or source not in self._ring.place_of:
@@ -259,12 +251,12 @@ class Sending(Foundation):
         else:
             if self._is_substitute(source, origin, request.number):
                 self._answer_held(origin, numbers)
-            if self._options.requests == "ranges" and self._request_number.get(origin, -1) >= 0:
+            if not self._single_requests and self._request_number.get(origin, -1) >= 0:
                 self._hush(now, origin, numbers)
 
     def _answer_own(self, now: Micros, source: SiteId, number: int, numbers: RangeSet) -> None:
         """The sender sends again, to all, what it has not just sent again."""
-        single = self._options.requests == "single"
+        single = self._single_requests
         if not single:
             if self._answered.get((source, self._site), -1) == number:
                 return  # a copy of a request

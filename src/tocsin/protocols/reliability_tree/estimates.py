@@ -1,6 +1,6 @@
 """A few estimates as bytes and back, number by number: compiled, quicker than arrays for what most heartbeats hold.
 
-The form is that of `wire_messages.py`, which does the same for many at once.
+The form is that of `news.py`, which does the same for many at once.
 """
 
 from typing import Final

@@ -22,7 +22,7 @@ import numpy as np
 
 from tocsin.core.machine import SiteId
 from tocsin.protocols.reliability_tree.estimates import DISTORTION_MAX
-from tocsin.protocols.reliability_tree.wire_messages import News, encode_news, key_type, shared_keys
+from tocsin.protocols.reliability_tree.news import News, encode_news, key_type, shared_keys
 
 OWN: Final = 255  # in `via`: not adopted from a neighbour, or from one beyond the 254th
 VERSION_BITS: Final = 0xFFFF

@@ -30,10 +30,10 @@ from tocsin.protocols.reliability_tree.direct import Direct
 from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key, link_owner
 from tocsin.protocols.reliability_tree.memory import Memory
 from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
+from tocsin.protocols.reliability_tree.news import decode_news
 from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
 from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
 from tocsin.protocols.reliability_tree.surroundings import count_members, given_map, neighbours_of
-from tocsin.protocols.reliability_tree.wire_messages import decode_news
 
 HEARTBEAT: Final = "HEARTBEAT"
 TICK: Final = "TICK"

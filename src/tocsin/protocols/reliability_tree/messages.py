@@ -46,7 +46,7 @@ class Heartbeat(Message, frozen=True):
     have: Number  # the sender holds the receiver's changes up to this one
     base: Number  # `news` are the sender's changes after this one …
     upto: Number  # … up to this one
-    news: Annotated[bytes, Meta(max_length=NEWS_BYTES_MAX)]  # see wire_messages.py
+    news: Annotated[bytes, Meta(max_length=NEWS_BYTES_MAX)]  # see news.py
 
     def brief(self, names: list[str]) -> str:
         news = f" changes {self.base + 1}..{self.upto}" if self.news else ""

@@ -13,7 +13,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.machine import SiteId
 from tocsin.core.topology import Topology
 from tocsin.planning.reliability import log_any_arrives, maximum_reliability_tree, minimal_copies
-from tocsin.protocols.reliability_tree.wire_messages import read_varint, varint
+from tocsin.protocols.reliability_tree.news import read_varint, varint
 
 PROBABILITY_MAX: Final = 0.999_999  # a topology's are below 1; such a link is taken only where there is no other
 HALVINGS: Final = 40  # of the range in which the best reach for a budget is searched

@@ -1,6 +1,6 @@
 """The swarm: many random scenarios inside a protocol's assumptions, each checked for everything the protocol promises.
 
-A seed's scenario comes from `swarm_draw.py`; the same seed is the same run, for ever. A violation is shrunk to a small
+A seed's scenario comes from `draw.py`; the same seed is the same run, for ever. A violation is shrunk to a small
 scenario that still shows it. `cli/swarm.py` spreads the seeds over the cores.
 """
 
@@ -43,7 +43,7 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
     try:
         run_to_end(simulation, config.duration_us)
         _finish(simulation, config.duration_us, protocol.liveness_us)
-        violated = first_violation(check_rows(scenario, trace.rows(), protocol.guarantees))
+        violated = first_violation(check_rows(scenario, trace.rows(), protocol.promised(len(scenario.groups))))
     except (AssertionError, LookupError, TypeError, ValueError, AttributeError, TocsinError) as error:
         violated = f"raised {type(error).__name__}: {error}"
     tally = simulation.world.tally

@@ -13,7 +13,7 @@ from tocsin.protocols.baselines.lamport.messages import (
     Summary,
 )
 from tocsin.protocols.baselines.lamport.options import LamportOptions
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="lamport",
@@ -23,18 +23,7 @@ PROTOCOL: Protocol = Protocol(
     options=LamportOptions,
     messages=(Data, Null, Ack),
     records=(Sent, Acknowledged, Received, Delivered, Reserved, Summary),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-    ),
+    guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="while a site is down or silent nobody delivers; every crashed site must come back",

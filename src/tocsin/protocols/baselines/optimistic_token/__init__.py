@@ -20,7 +20,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Truncated,
     Vote,
 )
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="optimistic_token",
@@ -30,18 +30,7 @@ PROTOCOL: Protocol = Protocol(
     options=OptimisticTokenOptions,
     messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
     records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-    ),
+    guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="net of rollbacks; a majority must be up for commits",

@@ -75,12 +75,3 @@ def steps_for_reach(rounds: Rounds, reach: float, executions: int, rng: Rng) -> 
     late_max = int((1.0 - reach) * executions + 1e-9)
     steps = found[executions - 1 - late_max]
     return steps if steps <= STEPS_TRIED_MAX else -1
-
-
-def equal_losses(neighbours: list[list[SiteId]], loss: float) -> list[list[float]]:
-    return [[loss] * len(beside) for beside in neighbours]
-
-
-def complete_graph(sites: int) -> list[list[SiteId]]:
-    """Everybody is beside everybody."""
-    return [[other for other in range(sites) if other != site] for site in range(sites)]

@@ -19,7 +19,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Vote,
 )
 from tocsin.protocols.baselines.sequencer.options import SequencerOptions
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="sequencer",
@@ -29,18 +29,7 @@ PROTOCOL: Protocol = Protocol(
     options=SequencerOptions,
     messages=(Submit, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
     records=(Sent, Appended, Truncated, Committed, Termed, Summary),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-    ),
+    guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="net of rollbacks where delivery = ordered; a majority must be up for progress",

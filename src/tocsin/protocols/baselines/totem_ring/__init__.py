@@ -16,7 +16,7 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Want,
 )
 from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="totem_ring",
@@ -26,20 +26,7 @@ PROTOCOL: Protocol = Protocol(
     options=TotemRingOptions,
     messages=(Data, Token, Beacon, Join, Commit, Want),
     records=(Sent, Stored, Delivered, Seen, Installed, Kept),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-        "safe",
-        "view_synchrony",
-    ),
+    guarantees=(*ONE_ORDER, "safe", "view_synchrony"),
     assumptions=Assumptions(
         sites_max=12,
         several_groups=False,

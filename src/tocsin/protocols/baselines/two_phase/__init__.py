@@ -13,7 +13,7 @@ from tocsin.protocols.baselines.two_phase.messages import (
     Summary,
 )
 from tocsin.protocols.baselines.two_phase.options import TwoPhaseOptions
-from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
     name="two_phase",
@@ -23,19 +23,7 @@ PROTOCOL: Protocol = Protocol(
     options=TwoPhaseOptions,
     messages=(Data, Propose, Final, Ask),
     records=(Sent, Proposed, Agreed, Stream, Summary),
-    guarantees=(
-        "integrity",
-        "validity",
-        "agreement",
-        "uniform_agreement",
-        "fifo",
-        "causal",
-        "single_source",
-        "multiple_source",
-        "multiple_group",
-        "acyclic",
-        "safe",
-    ),
+    guarantees=(*ONE_ORDER, "safe"),
     assumptions=Assumptions(
         crashes_recover=True,
         note="while a member is down its groups agree on nothing new; every crashed site must come back",

@@ -3,7 +3,7 @@
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.rng import Rng
-from tocsin.sim.echo_messages import Ball
+from tocsin.sim.echo.messages import Ball
 
 
 class Echo(Machine):

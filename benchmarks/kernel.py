@@ -28,6 +28,7 @@ from tocsin.sim.conditions import Conditions, Exponential
 from tocsin.sim.echo.machine import Echo
 from tocsin.sim.echo.messages import Ball
 from tocsin.sim.kernel import Kernel
+from tocsin.sim.networks.carrier import Carrier
 from tocsin.sim.networks.mesh import Mesh
 from tocsin.sim.run import without_trace
 from tocsin.sim.scenario import scenario_from_document
@@ -64,7 +65,7 @@ def ours() -> float:
     world.add_sites(rng)
     conditions = Conditions(PROCESSES, Exponential(0, int(MEAN_US)), rng.fork("network"))
     simulation = Simulation(protocol, Options(), world, kernel, rng, None)
-    simulation.set_network(Mesh(kernel, world, world.sites, conditions, 0))
+    simulation.set_network(Mesh(Carrier(kernel, world, world.sites, conditions), PROCESSES, 0))
     simulation.start()
     began = time.process_time()
     kernel.run(1 << 60, MESSAGES)

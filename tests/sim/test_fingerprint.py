@@ -18,3 +18,18 @@ def test_what_is_inside_counts() -> None:
     assert fingerprint(Part(deque([1, 2]))) != fingerprint(Part(deque([2, 1])))
     assert fingerprint(Part({1, 2})) == fingerprint(Part({2, 1}))
     assert fingerprint(Part({1: 2})) != fingerprint(Part({1: 3}))
+
+
+def test_what_parts_share_counts_and_is_walked_once() -> None:
+    shared = Part([1])
+    assert fingerprint(Part(shared), Part(shared)) == fingerprint(*_sharing(1))
+    assert fingerprint(Part(shared), Part(shared)) != fingerprint(*_sharing(2))
+    tower: object = Part(0)
+    for _ in range(60):  # walked again wherever it is met, this would have 2^60 parts
+        tower = Part((tower, tower))
+    assert fingerprint(tower) == fingerprint(tower)
+
+
+def _sharing(content: int) -> tuple[Part, Part]:
+    shared = Part([content])
+    return Part(shared), Part(shared)

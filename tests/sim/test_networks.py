@@ -41,15 +41,15 @@ def test_switched_multicast_is_one_copy_per_link() -> None:
     stage.scribe(0).outbox.multicast([1, 2], Word("x"))
     stage.run()
     assert stage.told(1) == stage.told(2) == ["30 x from 0"]
-    assert stage.network.link_traffic() == {"up": 1, "trunk": 1, "left": 1, "right": 1}
+    assert stage.links.named_traffic() == {"up": 1, "trunk": 1, "left": 1, "right": 1}
 
 
 def test_switched_routes_around_nothing_when_the_trunk_fails() -> None:
     stage = Stage(3, "switched", line())
-    stage.network.fail_link(1)
+    stage.links.fail(1)
     stage.scribe(0).outbox.send(1, Word("lost"))
     stage.scribe(1).outbox.send(2, Word("local"))
-    stage.network.repair_link(1)
+    stage.links.repair(1)
     stage.scribe(0).outbox.send(1, Word("again"))
     stage.run()
     assert stage.told(1) == ["30 again from 0"] and stage.told(2) == ["20 local from 1"]
@@ -93,8 +93,8 @@ def test_loss_duplication_and_reordering() -> None:
     stage.run()
     words = [line.split()[1] for line in stage.told(1)]
     assert 880 < stage.world.tally.drops["loss"] < 1_120
-    assert stage.network.duplicated == len(words) - len(set(words)) > 350
-    assert stage.network.held_up > 1_500
+    assert stage.network.carrier.duplicated == len(words) - len(set(words)) > 350
+    assert stage.network.carrier.held_up > 1_500
     assert words != sorted(words, key=int)
 
 

@@ -10,7 +10,9 @@ from tocsin.protocols.protocol import Assumptions, Protocol
 from tocsin.sim.conditions import Conditions, Constant
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
+from tocsin.sim.networks.carrier import Carrier
 from tocsin.sim.networks.lan import Lan
+from tocsin.sim.networks.links import Links
 from tocsin.sim.networks.lossy import Lossy
 from tocsin.sim.networks.mesh import Mesh
 from tocsin.sim.networks.switched import Switched
@@ -95,14 +97,18 @@ class Stage:
         self.simulation.start()
 
     def _network(self, model: str, topology: Topology | None, extra: dict[str, int]) -> Network:
-        kernel, world = self.kernel, self.world
+        carrier = Carrier(self.kernel, self.world, self.world.sites, self.conditions)
         if model == "mesh":
-            return Mesh(kernel, world, world.sites, self.conditions, extra.get("process_us", 0))
+            return Mesh(carrier, len(self.world.sites), extra.get("process_us", 0))
         if model == "lan":
-            return Lan(kernel, world, world.sites, self.conditions, extra.get("medium_us", 0))
+            return Lan(carrier, extra.get("medium_us", 0))
         assert topology is not None
-        kind = Switched if model == "switched" else Lossy
-        return kind(kernel, world, world.sites, self.conditions, topology)
+        return Switched(carrier, topology) if model == "switched" else Lossy(carrier, topology)
+
+    @property
+    def links(self) -> Links:
+        assert self.network.links is not None
+        return self.network.links
 
     def scribe(self, site: int) -> Scribe:
         machine = self.world.sites[site].machine

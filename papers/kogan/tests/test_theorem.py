@@ -82,17 +82,18 @@ def check_case(seed: int) -> int:
     lists = draw_lists(rng, hosts) if rng.chance(0.5) else None
     run = Run(draw_scenario(rng, hosts, lists), seed)
     topology = run.scenario.topology
-    assert topology is not None
+    links = run.network.links
+    assert topology is not None and links is not None
     run.until(1_000_000)
     checked = 0
     for round_ in range(2):
         failed = [link for link in range(topology.link_count()) if rng.chance(0.35)]
         for link in range(topology.link_count()):
             if link in failed:
-                run.network.fail_link(link)
+                links.fail(link)
             else:
-                run.network.repair_link(link)
-        run.simulation.world.network.conditions.loss = 0.0  # type: ignore[union-attr]
+                links.repair(link)
+        run.network.carrier.conditions.loss = 0.0
         run.until(run.simulation.kernel.now + STABLE_US)
         for hosts_of_part in parts_of(run, failed):
             if "h1" not in hosts_of_part:
@@ -127,7 +128,7 @@ def test_a_pair_that_is_not_jointly_complete_is_a_partition_with_two_coordinator
     pair = [f"h{host + 1}" for host in verdict.missing_pair]
     run = Run(draw_scenario(rng, hosts, lists, unsafe_lists=True), seed)
     run.until(1_000_000)
-    run.network.conditions.partition([[run.names.index(name) for name in pair]])
+    run.network.carrier.conditions.partition([[run.names.index(name) for name in pair]])
     run.until(5_000_000)
     for _ in range(20):
         run.until(run.simulation.kernel.now + MOMENT_US)

@@ -58,7 +58,7 @@ class Strategy(ABC):
 
     def received(self) -> list[int]:
         """How many processors receive at each time 0 … t_B."""
-        counts = self._empty_counts()
+        counts = _empty_counts(self.completion_time())
         for name in range(1, self.sites + 1):
             counts[self.received_at(name)] += 1
         return counts
@@ -80,15 +80,6 @@ class Strategy(ABC):
             keyed.append((self.received_at(name) - self.delay, name, self.parent(name)))
         keyed.sort()
         return [(parent, name, sent_at) for sent_at, name, parent in keyed]
-
-    def _empty_counts(self) -> list[int]:
-        last = self.completion_time()
-        if last > LISTED_TIMES_MAX:
-            raise InputError(
-                f"delay: expected a broadcast of at most {LISTED_TIMES_MAX} time units, found {last}; "
-                "use a coarser unit of time for delay and gap"
-            )
-        return [0] * (last + 1)
 
 
 class Chain(Strategy):
@@ -245,7 +236,7 @@ class MinimumTime(Strategy):
 
     def received(self) -> list[int]:
         """R_DE(0) … R_DE(t_B), of infinitely many processors: the last value may count more than there are."""
-        counts = self._empty_counts()
+        counts = _empty_counts(self.completion_time())
         for place in range(len(self._times)):
             if self._times[place] <= self._last:
                 counts[self._times[place]] = self._counts[place]
@@ -328,6 +319,16 @@ def site_parent(plan: Strategy, root: int, site: int) -> int:
     if site == root:
         return -1
     return site_of(plan.parent(relative_name(site, root, plan.sites)), root, plan.sites)
+
+
+def _empty_counts(last: int) -> list[int]:
+    """Room for a count at each time 0 … last."""
+    if last > LISTED_TIMES_MAX:
+        raise InputError(
+            f"delay: expected a broadcast of at most {LISTED_TIMES_MAX} time units, found {last}; "
+            "use a coarser unit of time for delay and gap"
+        )
+    return [0] * (last + 1)
 
 
 def _largest_window(counts: list[int], width: int) -> int:

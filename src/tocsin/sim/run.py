@@ -60,8 +60,8 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
         "verdicts": {name: verdict.verdict for name, verdict in report.properties.items()},
         "happened": {
             "drops": _sorted(tally.drops),
-            "duplicates": network.duplicated,
-            "held_up": network.held_up,
+            "duplicates": network.carrier.duplicated,
+            "held_up": network.carrier.held_up,
             "crashes": tally.crashes,
             "recoveries": tally.recoveries,
             "partitions": tally.partitions,
@@ -71,9 +71,8 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
             "missed": tally.missed,
         },
     }
-    traffic = network.link_traffic()
-    if traffic:
-        result["link_traffic"] = traffic
+    if network.links is not None and network.links.traffic:
+        result["link_traffic"] = network.links.named_traffic()
     return result
 
 

@@ -18,6 +18,7 @@ from tocsin.sim.conditions import Conditions, Constant, Delay, Exponential, Long
 from tocsin.sim.faults import Fault
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
+from tocsin.sim.networks.carrier import Carrier
 from tocsin.sim.networks.lan import Lan
 from tocsin.sim.networks.lossy import Lossy
 from tocsin.sim.networks.mesh import Mesh
@@ -245,14 +246,15 @@ class Scenario:
         conditions.duplicate = config.duplicate
         conditions.reorder = config.reorder
         conditions.reorder_us = config.reorder_us
+        carrier = Carrier(kernel, world, world.sites, conditions)
         if config.model == "mesh":
-            return Mesh(kernel, world, world.sites, conditions, config.process_us)
+            return Mesh(carrier, len(self.names), config.process_us)
         if config.model == "lan":
-            return Lan(kernel, world, world.sites, conditions, config.medium_us)
+            return Lan(carrier, config.medium_us)
         assert topology is not None
         if config.model == "switched":
-            return Switched(kernel, world, world.sites, conditions, topology)
-        return Lossy(kernel, world, world.sites, conditions, topology)
+            return Switched(carrier, topology)
+        return Lossy(carrier, topology)
 
     def _configure_sites(self, world: World) -> None:
         config = self.config.network

@@ -152,21 +152,23 @@ class Simulation:
                 self.recover(now, site)
         elif what == faults.PARTITION:
             self.world.tally.partitions += 1
-            network.conditions.partition(fault.parts)
+            network.carrier.conditions.partition(fault.parts)
         elif what == faults.CUT:
             self.world.tally.partitions += 1
             for source, target in fault.pairs:
-                network.conditions.cut(source, target)
+                network.carrier.conditions.cut(source, target)
         elif what == faults.HEAL:
-            network.conditions.heal()
+            network.carrier.conditions.heal()
         elif what == faults.CALM:
-            network.conditions.calm()
+            network.carrier.conditions.calm()
         elif what == faults.FAIL:
-            for link in fault.links:
-                network.fail_link(link)
+            if network.links is not None:
+                for link in fault.links:
+                    network.links.fail(link)
         elif what == faults.REPAIR:
-            for link in fault.links:
-                network.repair_link(link)
+            if network.links is not None:
+                for link in fault.links:
+                    network.links.repair(link)
         elif what == faults.PAUSE:
             for site in fault.sites:
                 self.pause(site)

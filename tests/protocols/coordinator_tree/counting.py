@@ -14,9 +14,9 @@ class CountingNetwork(Network):
     has_multicast: ClassVar[bool] = True
 
     def __init__(self, inner: Network, links: list[int]) -> None:
-        super().__init__(inner.kernel, inner.world, inner.sites, inner.conditions)
+        super().__init__(inner.carrier, inner.links)
         self.inner = inner
-        self.links = links  # whose copies are counted
+        self.counted = links  # whose copies are counted
         self.copies: list[dict[str, int]] = [{} for _ in links]  # over each of them, by kind
         self.sent: dict[tuple[int, str], int] = {}  # by sender and kind; a multicast is one
         self.loses: Callable[[int, int, Message], bool] | None = None  # (source, target, message)
@@ -30,23 +30,14 @@ class CountingNetwork(Network):
         loses = self.loses
         if loses is not None:
             targets = [target for target in targets if not loses(source, target, message)]
-        traffic: list[int] = getattr(self.inner, "_traffic", [])
-        before = [traffic[link] for link in self.links]
+        traffic = self.links.traffic if self.links is not None else []
+        before = [traffic[link] for link in self.counted]
         self.inner.multicast(now, source, targets, message, size)
-        for place, link in enumerate(self.links):
+        for place, link in enumerate(self.counted):
             carried = traffic[link] - before[place]
             if carried:
                 copies = self.copies[place]
                 copies[message.kind] = copies.get(message.kind, 0) + carried
-
-    def fail_link(self, link: int) -> None:
-        self.inner.fail_link(link)
-
-    def repair_link(self, link: int) -> None:
-        self.inner.repair_link(link)
-
-    def link_traffic(self) -> dict[str, int]:
-        return self.inner.link_traffic()
 
     def sent_kind(self, kind: str) -> int:
         return sum(count for (_, sent), count in self.sent.items() if sent == kind)

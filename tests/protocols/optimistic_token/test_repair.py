@@ -39,5 +39,5 @@ def test_what_is_missing_is_asked_for_at_once() -> None:
 
 def test_a_mutant_that_does_not_ask_waits_for_the_next_token() -> None:
     module = "tocsin.protocols.baselines.optimistic_token.machine"
-    silent = mutated(PROTOCOL, module, "        if self._matched < end:\n            self._ask(source)\n", "")
+    silent = mutated(PROTOCOL, module, "        if self._log.matched < end:\n            repair.ask(source)\n", "")
     assert repaired_after_us(silent) >= 2 * HOLD_US

@@ -85,20 +85,21 @@ def reached_over(simulation: Simulation, source: int) -> list[int]:
 def test_a_link_that_fails_is_gone_from_every_map_and_comes_back_when_repaired() -> None:
     topology = ring(6, loss=0.01)
     simulation = started(topology, vanish_after=5)
-    network_model = simulation.world.network
-    assert network_model is not None
+    assert simulation.world.network is not None
+    links = simulation.world.network.links
+    assert links is not None
     run_until(simulation, 30 * PERIOD_US)
     assert reached_over(simulation, 0) == [1, 5]
-    network_model.fail_link(0)  # between 0 and 1
+    links.fail(0)  # between 0 and 1
     run_until(simulation, 60 * PERIOD_US)
     assert reached_over(simulation, 0) == [5] and reached_over(simulation, 1) == [2]
     for machine in machines(simulation):
         assert len(estimates(machine, 6)) == 5
-    network_model.repair_link(0)
+    links.repair(0)
     run_until(simulation, 90 * PERIOD_US)
     for machine in machines(simulation):
         assert len(estimates(machine, 6)) == 6
-    network_model.fail_link(3)  # now it is needed
+    links.fail(3)  # now it is needed
     run_until(simulation, 120 * PERIOD_US)
     assert reached_over(simulation, 0) == [1, 5]
 
@@ -108,11 +109,11 @@ def test_a_link_that_works_in_one_direction_only_is_not_used() -> None:
     run_until(simulation, 20 * PERIOD_US)
     network_model = simulation.world.network
     assert network_model is not None
-    network_model.conditions.cut(3, 2)
+    network_model.carrier.conditions.cut(3, 2)
     run_until(simulation, 60 * PERIOD_US)
     for machine in machines(simulation):
         assert link_key(2, 3, 5) not in estimates(machine, 5)
-    network_model.conditions.heal()
+    network_model.carrier.conditions.heal()
     run_until(simulation, 90 * PERIOD_US)
     for machine in machines(simulation):
         assert link_key(2, 3, 5) in estimates(machine, 5)
@@ -135,11 +136,11 @@ def test_two_halves_forget_each_other_and_meet_again() -> None:
     run_until(simulation, 20 * PERIOD_US)
     network_model = simulation.world.network
     assert network_model is not None
-    network_model.conditions.partition([[0, 1, 2, 3], [4, 5, 6, 7]])
+    network_model.carrier.conditions.partition([[0, 1, 2, 3], [4, 5, 6, 7]])
     run_until(simulation, 50 * PERIOD_US)
     assert machines(simulation)[1].plan(0, 0.9).left_out == [4, 5, 6, 7]
     assert machines(simulation)[6].plan(0, 0.9).left_out == [0, 1, 2, 3]
-    network_model.conditions.heal()
+    network_model.carrier.conditions.heal()
     run_until(simulation, 80 * PERIOD_US)
     for machine in machines(simulation):
         assert machine.plan(0, 0.9).left_out == []

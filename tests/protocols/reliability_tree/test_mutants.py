@@ -112,7 +112,7 @@ def knows_the_ring(protocol: Protocol) -> bool:
     simulation = built(Scenario(scenario.config, "mutant", scenario._folder, protocol), 1, ring(12, loss=0.2))
     simulation.start()
     model = simulation.world.network
-    assert model is not None
+    assert model is not None and model.links is not None
     run_until(simulation, 100 * PERIOD_US)
     simulation.crash(simulation.kernel.now, 2)
     simulation.recover(simulation.kernel.now, 2)
@@ -123,13 +123,13 @@ def knows_the_ring(protocol: Protocol) -> bool:
         return False
     if any(direct.timeout > 3 for machine in machines(simulation) for direct in machine.neighbours):
         return False
-    model.fail_link(5)
-    model.conditions.cut(4, 3)
+    model.links.fail(5)
+    model.carrier.conditions.cut(4, 3)
     run_until(simulation, 160 * PERIOD_US)
     if any(len(estimates(machine, 12)) != 10 for machine in machines(simulation)):
         return False
-    model.repair_link(5)
-    model.conditions.heal()
+    model.links.repair(5)
+    model.carrier.conditions.heal()
     run_until(simulation, 180 * PERIOD_US)
     simulation.crash(simulation.kernel.now, 0)
     run_until(simulation, 230 * PERIOD_US)
@@ -153,8 +153,8 @@ def knows_a_line_again(protocol: Protocol) -> bool:
     simulation = built(Scenario(scenario.config, "mutant", scenario._folder, protocol), 1, ring(20))
     simulation.start()
     model = simulation.world.network
-    assert model is not None
-    model.fail_link(19)
+    assert model is not None and model.links is not None
+    model.links.fail(19)
     run_until(simulation, 60 * PERIOD_US)
     simulation.crash(simulation.kernel.now, 0)
     simulation.recover(simulation.kernel.now, 0)

@@ -57,9 +57,9 @@ def test_three_sites_go_on_without_one_that_dies_at_any_point(options: dict[str,
 
 def test_a_site_that_is_not_on_the_token_list_is_not_forgotten() -> None:
     """It crashed before it had anything, and comes back to a ring that does not count on it."""
-    old = "return self._absent if self._rotate else self._others"
-    module = "tocsin.protocols.baselines.sequencer.machine"
-    mutant = mutated(PROTOCOL, module, old, "return [] if self._rotate else self._others")
+    old = "return self.absent if self.rotate else self._peers"
+    module = "tocsin.protocols.baselines.sequencer.token_site"
+    mutant = mutated(PROTOCOL, module, old, "return [] if self.rotate else self._peers")
     limits = Limits(crashes=1, states_max=60_000)
     found = explore(small(mutant, 3, 1, 500_000, {"rotate": True, **HASTY}), limits).violation
     assert found is not None and "agreement" in found.why

@@ -25,56 +25,61 @@ PATIENT: dict[str, Any] = {"suspect_after": 1, "delivery": "committed"}
 MUTANTS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "follows a sequencer that knows less": (
         "election",
-        "ahead = (seek.last_term, seek.end) >= (self._order.last_term(), self._order.end())",
+        "ahead = (seek.last_term, seek.end) >= (self._log.order.last_term(), self._log.end())",
         "ahead = True",
         PATIENT,
     ),
     "keeps its order against the new sequencer's": (
-        "machine",
-        "        if self._order.term_at(self._matched) != item.term:\n",
-        "        if self._order.term_at(self._matched) < 0:\n",
+        "repair",
+        "        if log.order.term_at(log.matched) != item.term:\n",
+        "        if log.order.term_at(log.matched) < 0:\n",
         HASTY,
     ),
     "does not tell the application what it takes back": (
-        "keeper",
-        "                self._outbox.rollback(item.group, item.origin, item.seqno)\n",
-        "                pass\n",
+        "application",
+        "            self._outbox.rollback(item.group, item.origin, item.seqno)\n",
+        "            pass\n",
         HASTY,
     ),
-    "a minority is enough to lead": ("election", "len(self._votes) < self._majority", "len(self._votes) < 1", PATIENT),
-    "votes twice in a term": ("election", "if self._voted in (NOBODY, source) and ahead", "if ahead", PATIENT),
-    "forgets to persist the order": ("keeper", "        self._records.persist(Appended(item))\n", "", {}),
+    "a minority is enough to lead": (
+        "election",
+        "len(self._votes) >= self._terms.majority",
+        "len(self._votes) >= 1",
+        PATIENT,
+    ),
+    "votes twice in a term": ("election", "if terms.voted in (NOBODY, source) and ahead", "if ahead", PATIENT),
+    "forgets to persist the order": ("log", "        self._records.persist(Appended(item))\n", "", {}),
     "orders a message twice": (
-        "log",
+        "order",
         "            self.next_seqnos[item.origin] = item.seqno + 1\n",
         "            self.next_seqnos[item.origin] = max(self.next_seqnos[item.origin], item.seqno)\n",
         {},
     ),
-    "takes the token again after a restart": ("machine", "            self._barred = self._rotate\n", "", MOVING),
+    "takes the token again after a restart": ("ordering_site", "            self.token.bar()\n", "", MOVING),
     "takes the token without what it orders": (
-        "moving",
-        "        if self._matched < max(self._have) or",
-        "        if",
+        "ordering_site",
+        "        return self.log.matched >= max(token.have)\n",
+        "        return True\n",
         MOVING,
     ),
     "stops the others' elections": (
-        "machine",
-        "            if self._orderer == NOBODY:\n                self._set_election(now, 1)",
-        "            if False:\n                self._set_election(now, 1)",
+        "ordering_site",
+        "        if self.token.orderer == NOBODY:\n            self.election.wait(now, 1)",
+        "        if False:\n            self.election.wait(now, 1)",
         PATIENT,
     ),
 }
 
 SLOW_TO_REPAIR = {
     "never asks again": (
-        "machine",
-        "            self._outbox.multicast(behind, self._status(True))\n",
+        "token_site",
+        "            self._outbox.multicast(behind, self.status(True))\n",
         "            pass\n",
     ),
     "never submits again": (
-        "machine",
-        "                self._submit(item)\n            self._count_try(now)\n",
-        "                pass\n",
+        "source",
+        "            self.submit(item)\n        return len(again) > 0\n",
+        "            pass\n        return False\n",
     ),
 }
 
@@ -93,8 +98,8 @@ def test_planted_bug_is_caught_by_the_explorer(name: str) -> None:
 
 
 def test_a_token_that_nobody_may_use_is_caught_by_the_walk_that_first_showed_it() -> None:
-    old = "        if self._barred and self._orderer == self._site:\n"
-    mutant = mutated(PROTOCOL, FOLDER + "keeper", old, "        if False:\n")
+    old = "        if self.token.barred and self.token.orderer == self._site:\n"
+    mutant = mutated(PROTOCOL, FOLDER + "ordering_site", old, "        if False:\n")
     options = {"suspect_after": 1, "rotate": True}
     assert first_wrong_walk(mutant, 3, 4, range(1_771, 1_772), options) is not None
     assert first_wrong_walk(PROTOCOL, 3, 4, range(1_771, 1_772), options) is None
@@ -102,8 +107,8 @@ def test_a_token_that_nobody_may_use_is_caught_by_the_walk_that_first_showed_it(
 
 def test_a_vote_forgotten_in_a_crash_is_told_by_the_story() -> None:
     """Two candidates of one term, a crash between two votes: too rare for walks, so the story arranges it."""
-    old = "                self._records.persist(Termed(self._term, source))\n"
-    assert acts_otherwise(mutated(PROTOCOL, FOLDER + "election", old, ""), "sequencer/a-vote-survives")
+    old = "        self._records.persist(Termed(self.term, site))\n"
+    assert acts_otherwise(mutated(PROTOCOL, FOLDER + "terms", old, ""), "sequencer/a-vote-survives")
 
 
 def delivered_without_the_first(protocol: Protocol, options: dict[str, Any]) -> int:
@@ -123,12 +128,12 @@ def delivered_without_the_first(protocol: Protocol, options: dict[str, Any]) -> 
 @pytest.mark.parametrize("options", [{}, {"delivery": "committed"}, MOVING], ids=str)
 def test_a_majority_goes_on_without_its_sequencer_and_a_mutant_does_not(options: dict[str, Any]) -> None:
     assert delivered_without_the_first(PROTOCOL, options) == 4
-    old = "                self._suspect(self._orderer)\n                self._seek(now)\n"
-    nobody = mutated(PROTOCOL, FOLDER + "machine", old, "                pass\n")
+    old = "        self.election.suspect(self.token.orderer)\n        return self._seek(now)\n"
+    nobody = mutated(PROTOCOL, FOLDER + "ordering_site", old, "        return False\n")
     assert delivered_without_the_first(nobody, options) == 0
 
 
 def test_a_token_list_with_a_dead_site_on_it_stops_everybody() -> None:
-    old = "            self._absent = [site for site in self._suspects if site not in self._votes]\n"
-    stubborn = mutated(PROTOCOL, FOLDER + "election", old, "            pass\n")
+    old = "        return [site for site in self._suspects if site not in self._votes]\n"
+    stubborn = mutated(PROTOCOL, FOLDER + "election", old, "        return []\n")
     assert delivered_without_the_first(stubborn, MOVING) == 0

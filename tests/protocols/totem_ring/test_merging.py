@@ -25,6 +25,6 @@ def test_when_everything_is_well_there_is_one_ring() -> None:
 
 
 def test_a_ring_that_does_not_look_for_others_stays_alone() -> None:
-    old = "            self._outbox.multicast(targets, Beacon(self._ring.number))\n"
-    module = "tocsin.protocols.baselines.totem_ring.circulation"
+    old = "            self._outbox.multicast(targets, Beacon(ring.number))\n"
+    module = "tocsin.protocols.baselines.totem_ring.membership"
     assert apart_in_the_end(mutated(PROTOCOL, module, old, "")) > 0

@@ -13,30 +13,30 @@ FOLDER = "tocsin.protocols.baselines.totem_ring."
 MUTANTS = {
     "one rotation is enough for safe": (
         "circulation",
-        "min(ring.last_aru, token.aru))",
-        "max(ring.last_aru, token.aru))",
+        "ring.note_safe(min(self._last_aru, token.aru))",
+        "ring.note_safe(max(self._last_aru, token.aru))",
     ),
     "forgets to persist what it stored": (
-        "circulation",
+        "store",
         "            self._records.persist(Stored(place, item))\n",
         "            pass\n",
     ),
     "does not wait for the exchange": (
-        "machine",
-        "        if commit.phase == 2 and self._lacking(commit):",
+        "recovery",
+        "        if commit.phase == 2 and self._exchange.lacking(commit):",
         "        if False:",
     ),
     "delivers nobody's messages beyond a gap": (
-        "machine",
+        "store",
         "if place < reached or item.origin in companions:",
         "if place < reached:",
     ),
     "forgets its queue in a new ring": (
-        "machine",
-        "        for item in self._queue:\n            records.append(Sent(item.group, item.seqno, item.payload))\n",
-        "",
+        "store",
+        "self._records.fold([self._installed(), *self.queue.records()])",
+        "self._records.fold([self._installed()])",
     ),
-    "leaves the old ring's rest undelivered": ("machine", "        self._deliver_rest(companions)\n", ""),
+    "leaves the old ring's rest undelivered": ("recovery", "        self._store.deliver_rest(companions)\n", ""),
     "answers no request": (
         "circulation",
         "self._outbox.multicast(list(others), Data(ring.number, ring.root, place, item))",
@@ -54,5 +54,5 @@ def test_planted_bug_is_caught(name: str) -> None:
 
 def test_what_stands_beyond_a_gap_is_told_by_the_story() -> None:
     """No property of one trace sees it: a site that never delivers the cause has not delivered the effect too early."""
-    mutant = mutated(PROTOCOL, FOLDER + "machine", "if place < reached or item.origin in companions:", "if place >= 0:")
+    mutant = mutated(PROTOCOL, FOLDER + "store", "if place < reached or item.origin in companions:", "if place >= 0:")
     assert acts_otherwise(mutant, "totem_ring/beyond-a-gap")

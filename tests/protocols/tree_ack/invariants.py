@@ -11,7 +11,7 @@ from tocsin.protocols.tree_ack.instance import Instance
 from tocsin.protocols.tree_ack.machine import TreeAck
 from tocsin.protocols.tree_ack.messages import Ack, Data
 from tocsin.protocols.tree_ack.stream import Stream
-from tocsin.sim.networks.base import Arrival
+from tocsin.sim.networks.carrier import Arrival
 from tocsin.sim.simulation import Simulation
 
 Flight = tuple[int, int, int, int]  # from, to, origin, number

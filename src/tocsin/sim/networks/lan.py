@@ -8,19 +8,15 @@ from typing import ClassVar
 
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message
-from tocsin.sim.conditions import Conditions
-from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.networks.carrier import Carrier
 
 
 class Lan(Network):
     has_multicast: ClassVar[bool] = True
 
-    def __init__(
-        self, kernel: Kernel, world: Surroundings, sites: list[Site], conditions: Conditions, medium_us: int
-    ) -> None:
-        super().__init__(kernel, world, sites, conditions)
+    def __init__(self, carrier: Carrier, medium_us: int) -> None:
+        super().__init__(carrier, None)
         self._medium_us = medium_us
         self._free_at: Micros = 0  # when the medium is idle again
 
@@ -30,12 +26,11 @@ class Lan(Network):
         return self._free_at
 
     def send(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
-        left_at = self._occupy(now)
-        arrives_at = left_at + self.conditions.delay.draw(self.conditions.rng)
-        self._carry(now, arrives_at, source, target, message, size)
+        self.multicast(now, source, [target], message, size)
 
     def multicast(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message, size: int) -> None:
         left_at = self._occupy(now)
+        conditions = self.carrier.conditions
         for target in targets:
-            arrives_at = left_at + self.conditions.delay.draw(self.conditions.rng)
-            self._carry(now, arrives_at, source, target, message, size)
+            arrives_at = left_at + conditions.delay.draw(conditions.rng)
+            self.carrier.carry(now, arrives_at, source, target, message, size)

@@ -7,32 +7,24 @@ multicast is as many messages as it has targets.
 
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message
-from tocsin.sim.conditions import Conditions
-from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.networks.carrier import Carrier
 
 
 class Mesh(Network):
-    def __init__(
-        self,
-        kernel: Kernel,
-        world: Surroundings,
-        sites: list[Site],
-        conditions: Conditions,
-        process_us: int,
-    ) -> None:
-        super().__init__(kernel, world, sites, conditions)
+    def __init__(self, carrier: Carrier, sites: int, process_us: int) -> None:
+        super().__init__(carrier, None)
         self._process_us = process_us
-        self._free_at: list[Micros] = [0] * len(sites)  # by site: when its sender is idle again
+        self._free_at: list[Micros] = [0] * sites  # by site: when its sender is idle again
 
     def send(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
         sent_at = now
         if self._process_us > 0:
             sent_at = max(now, self._free_at[source])
             self._free_at[source] = sent_at + self._process_us
-        conditions = self.conditions
-        self._carry(now, sent_at + conditions.delay.draw(conditions.rng), source, target, message, size)
+        carrier = self.carrier
+        conditions = carrier.conditions
+        carrier.carry(now, sent_at + conditions.delay.draw(conditions.rng), source, target, message, size)
 
     def multicast(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message, size: int) -> None:
         for target in targets:

@@ -11,29 +11,22 @@ from typing import ClassVar
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.topology import Topology
-from tocsin.sim.conditions import Conditions
-from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.networks.carrier import Carrier
+from tocsin.sim.networks.links import Links
 
 
 class Switched(Network):
     has_multicast: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        world: Surroundings,
-        sites: list[Site],
-        conditions: Conditions,
-        topology: Topology,
-    ) -> None:
-        super().__init__(kernel, world, sites, conditions)
+    def __init__(self, carrier: Carrier, topology: Topology) -> None:
+        links = Links(topology)
+        super().__init__(carrier, links)
+        self._links = links
         self._topology = topology
         self._node: list[int] = topology.hosts()  # by site: its node
-        self._works: list[bool] = [True] * topology.link_count()
-        self._traffic: list[int] = [0] * topology.link_count()
-        self._into: dict[SiteId, list[int]] = {}  # by source: for each node the link that leads to it, -1 = none
+        self._into: dict[SiteId, list[int]] = {}  # by source: for each node the link that leads to it, -1 = none …
+        self._into_changes = 0  # … over the links that worked after so many changes
 
     def send(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
         self.multicast(now, source, [target], message, size)
@@ -44,21 +37,9 @@ class Switched(Network):
         for target in targets:
             arrives_at = self._travel(into, self._node[target], reached)
             if arrives_at < 0:
-                self.world.on_drop(now, source, target, message, size, "link")
+                self.carrier.world.on_drop(now, source, target, message, size, "link")
             else:
-                self._carry(now, arrives_at, source, target, message, size)
-
-    def fail_link(self, link: int) -> None:
-        self._works[link] = False
-        self._into.clear()
-
-    def repair_link(self, link: int) -> None:
-        self._works[link] = True
-        self._into.clear()
-
-    def link_traffic(self) -> dict[str, int]:
-        labels = self._topology.link_labels()
-        return {labels[link]: self._traffic[link] for link in range(len(labels))}
+                self.carrier.carry(now, arrives_at, source, target, message, size)
 
     def _travel(self, into: list[int], node: int, reached: dict[int, Micros]) -> Micros:
         """Take the message to a node over links that have not carried it yet; when it arrives, -1 for never."""
@@ -71,20 +52,23 @@ class Switched(Network):
             path.append(link)
             here = self._topology.other_end(link, here)
         at = reached[here]
-        rng = self.conditions.rng
+        conditions = self.carrier.conditions
         while path:
             link = path.pop()
             here = self._topology.other_end(link, here)
             if at >= 0:
-                self._traffic[link] += 1
-                at += self.conditions.delay.draw(rng)
-                if rng.chance(self._topology.link_loss[link]):
+                self._links.count(link)
+                at += conditions.delay.draw(conditions.rng)
+                if conditions.rng.chance(self._topology.link_loss[link]):
                     at = -1
             reached[here] = at
         return at
 
     def _routes(self, source: SiteId) -> list[int]:
         """Dijkstra's shortest paths from a site; ties go to the smaller node, so that runs repeat."""
+        if self._into_changes != self._links.changes:
+            self._into.clear()
+            self._into_changes = self._links.changes
         known = self._into.get(source)
         if known is not None:
             return known
@@ -102,7 +86,7 @@ class Switched(Network):
             if topology.is_switch(node) or node == start:  # hosts do not forward
                 for next_link in topology.links_at(node):
                     other = topology.other_end(next_link, node)
-                    if self._works[next_link] and not done[other]:
+                    if self._links.works(next_link) and not done[other]:
                         cost: float = topology.link_cost[next_link]
                         heapq.heappush(heap, (distance + cost, other, next_link))
         self._into[source] = into

@@ -1,115 +1,114 @@
-"""A new sequencer: terms, votes and the election; the reformation phase of Chang and Maxemchuk in Raft's clothes."""
+"""The election of a new orderer: the reformation phase of Chang and Maxemchuk, as a leader election like Raft's.
 
-from abc import abstractmethod
+Whoever a majority follows leads a term, and nobody follows a site whose order is behind its own.
+"""
 
-from tocsin.core.machine import Micros, SiteId
-from tocsin.protocols.baselines.sequencer.keeper import BACKOFF_MAX, ELECT, NOBODY, PASS, OrderKeeper
-from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item, Newer, Seek, Termed, Vote
+from typing import Final
+
+from tocsin.core.machine import Micros, Outbox, SiteId
+from tocsin.core.rng import Rng
+from tocsin.protocols.baselines.sequencer.contact import BACKOFF_MAX
+from tocsin.protocols.baselines.sequencer.log import Log
+from tocsin.protocols.baselines.sequencer.messages import Seek, Vote
+from tocsin.protocols.baselines.sequencer.terms import NOBODY, Terms
+from tocsin.protocols.baselines.sequencer.timers import Timers
+from tocsin.protocols.baselines.sequencer.token_site import TokenSite
+
+ELECT: Final = "ELECT"  # a candidate's patience
 
 
-class Electing(OrderKeeper):
-    """Who may order in a term: whoever a majority follows, and nobody whose order is behind a follower's."""
+class Election:
+    """The part of one site in elections: as a candidate, and as one that votes."""
 
-    @abstractmethod
-    def _place(self, now: Micros, item: Item) -> None:
-        """Give an item the next place."""
+    def __init__(
+        self,
+        site: SiteId,
+        peers: list[SiteId],
+        election_us: int,
+        rng: Rng,
+        terms: Terms,
+        log: Log,
+        token: TokenSite,
+        timers: Timers,
+        outbox: Outbox,
+    ) -> None:
+        self._site = site
+        self._peers = peers
+        self._election_us = election_us
+        self._rng = rng
+        self._terms = terms
+        self._log = log
+        self._token = token
+        self._timers = timers
+        self._outbox = outbox
+        self.candidate = False  # this site has asked for votes in this term, and nobody has won
+        self._votes: list[SiteId] = []  # sorted; who follows the candidate
+        self._suspects: list[SiteId] = []  # sorted; they did not answer, and were not heard since
+        self._failures = 0  # elections without a winner
 
-    @abstractmethod
-    def _order_waiting(self, now: Micros) -> None:
-        """Give places to what waits."""
+    # Whom to leave out
 
-    def _suspect(self, site: SiteId) -> None:
+    def suspect(self, site: SiteId) -> None:
         """It does not answer."""
         if site != self._site and site not in self._suspects:
             self._suspects.append(site)
             self._suspects.sort()
 
-    def _trust(self, site: SiteId) -> None:
+    def trust(self, site: SiteId) -> None:
         """It was heard."""
         if site in self._suspects:
             self._suspects.remove(site)
 
-    def _enter_term(self, term: int, voted: SiteId) -> None:
-        self._term = term
-        self._voted = voted
-        self._records.persist(Termed(term, voted))
-        self._forget_term()
+    def absentees(self) -> list[SiteId]:
+        """Who did not vote and is suspected: not on the winner's token list."""
+        return [site for site in self._suspects if site not in self._votes]
 
-    def _forget_term(self) -> None:
-        """What was known of the last term's order is not known of this one's, but what was committed."""
-        self._matched = self._committed
-        self._orderer = NOBODY
-        self._token = False
-        self._candidate = False
-        self._votes = []
-        self._absent = []
-        self._hop = 0
-        self._taken = 0
-        self._have = [0] * self._sites
-        self._early.clear()
-        self._submissions.waiting.clear()
-        self._tries = 0
-        self._in_step = False
-        self._contact = False
-        self._asked = -1
-        self._known_end = 0
-        self._checked_end = 0
-        self._barred = False
-        self._unset(ELECT)
-        self._unset(PASS)
+    # A candidate
 
-    def _seek(self, now: Micros) -> None:
-        """Ask everybody for the right to order in a new term."""
-        self._enter_term(self._term + 1, self._site)
-        self._candidate = True
+    def seek(self, now: Micros) -> None:
+        """In a term that this site has just entered, voting for itself: ask everybody else to follow."""
+        self.candidate = True
         self._votes = [self._site]
-        if self._others:
-            self._outbox.multicast(list(self._others), Seek(self._term, self._order.last_term(), self._order.end()))
-        self._set_election(now, 1)
+        if self._peers:
+            seek = Seek(self._terms.term, self._log.order.last_term(), self._log.end())
+            self._outbox.multicast(list(self._peers), seek)
+        self.wait(now, 1)
         self._failures += 1
-        self._maybe_lead(now)
 
-    def _set_election(self, now: Micros, share: int) -> None:
+    def wait(self, now: Micros, share: int) -> None:
+        """Be a candidate, perhaps again, after a random time; a share of the usual one."""
         patience_us = self._election_us << min(self._failures, BACKOFF_MAX)
-        self._set(ELECT, now + (patience_us + self._rng.below(patience_us)) // share)
+        self._timers.set(ELECT, now + (patience_us + self._rng.below(patience_us)) // share)
 
-    def _on_seek(self, now: Micros, source: SiteId, seek: Seek) -> None:
-        if seek.term < self._term:
-            self._outbox.send(source, Newer(self._term))
-            return
-        if seek.term > self._term:
-            self._enter_term(seek.term, NOBODY)
-        ahead = (seek.last_term, seek.end) >= (self._order.last_term(), self._order.end())
-        if self._voted in (NOBODY, source) and ahead and not self._candidate and not self._token:
-            if self._voted == NOBODY:
-                self._voted = source
-                self._records.persist(Termed(self._term, source))
-            self._outbox.send(source, Vote(self._term))
-        elif not ahead and self._orderer == NOBODY:
-            self._set_election(now, 2)  # it may not win, and we know more: try before it does again
-
-    def _on_vote(self, now: Micros, source: SiteId, vote: Vote) -> None:
-        if vote.term == self._term and self._candidate and source not in self._votes:
+    def on_vote(self, source: SiteId, vote: Vote) -> None:
+        if vote.term == self._terms.term and self.candidate and source not in self._votes:
             self._votes.append(source)
             self._votes.sort()
-            self._maybe_lead(now)
 
-    def _maybe_lead(self, now: Micros) -> bool:
-        """A majority follows: order from here on, beginning with an item of the new term."""
-        if not self._candidate or len(self._votes) < self._majority:
-            return False
-        self._candidate = False
-        self._unset(ELECT)
-        self._matched = self._order.end()
-        self._orderer = self._site
-        self._token = True
-        self._in_step = True
-        self._tries = 0
+    def is_won(self) -> bool:
+        """A majority follows this site."""
+        return self.candidate and len(self._votes) >= self._terms.majority
+
+    def end(self) -> None:
+        """Somebody has won this term, perhaps this site."""
+        self.candidate = False
         self._failures = 0
-        if self._rotate:
-            self._absent = [site for site in self._suspects if site not in self._votes]
-        for item in self._pending.values():
-            self._submissions.add(self._order, item)
-        self._place(now, Item(self._term, NO_GROUP, self._site, self._term, b""))
-        self._order_waiting(now)
-        return True
+        self._timers.unset(ELECT)
+
+    def forget_term(self) -> None:
+        self.candidate = False
+        self._votes = []
+        self._timers.unset(ELECT)
+
+    # One that votes
+
+    def on_seek(self, now: Micros, source: SiteId, seek: Seek) -> None:
+        """A candidate of this term asks for a vote."""
+        terms = self._terms
+        ahead = (seek.last_term, seek.end) >= (self._log.order.last_term(), self._log.end())
+        if terms.voted in (NOBODY, source) and ahead and not self.candidate and not self._token.here:
+            if terms.voted == NOBODY:
+                terms.vote(source)
+            self._outbox.send(source, Vote(terms.term))
+        elif not ahead and self._token.orderer == NOBODY:
+            self.wait(now, 2)  # it may not win, and we know more: try before it does again

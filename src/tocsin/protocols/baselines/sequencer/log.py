@@ -1,90 +1,94 @@
-"""The order as one site knows it: items from a base position on, and per origin the number that comes next."""
+"""The order as it is kept here: on stable storage, with what of it is committed and what is sure in this term."""
 
 from tocsin.core.machine import SiteId
-from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
+from tocsin.core.message import Record
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Appended, Committed, Item, Truncated
+from tocsin.protocols.baselines.sequencer.order import Order
+from tocsin.protocols.baselines.sequencer.submissions import Submissions
 
 
-class Order:
-    """A log of items. Items below `base` are known to every site and forgotten."""
+class Log:
+    """Changes of the order are durable in the step that makes them. What the application sees is `Delivery`'s."""
 
-    def __init__(self, sites: int) -> None:
-        self.base = 0  # position of items[0]
-        self.base_term = 0  # term of the item before it
-        self.items: list[Item] = []
-        self.next_seqnos: list[int] = [0] * sites  # by origin: messages come in the order of their numbers
+    def __init__(self, sites: int, window: int, records: Records) -> None:
+        self._records = records
+        self.order = Order(sites)  # durable
+        self.submissions = Submissions(window)  # what has no place yet
+        self.committed = 0  # items below this position stay for ever; durable
+        self.matched = 0  # below this position the order here is the order of this term; >= committed
 
     def end(self) -> int:
-        return self.base + len(self.items)
-
-    def last_term(self) -> int:
-        return self.items[-1].term if self.items else self.base_term
-
-    def term_at(self, position: int) -> int:
-        """The term of the item at a position; -1 where there is none (any more)."""
-        place = position - self.base
-        return self.items[place].term if 0 <= place < len(self.items) else -1
-
-    def expects(self, item: Item) -> bool:
-        """Whether the item may come next: nobody's message, or the next of its origin."""
-        return item.group == NO_GROUP or self.next_seqnos[item.origin] == item.seqno
+        return self.order.end()
 
     def append(self, item: Item) -> None:
-        self.items.append(item)
-        if item.group != NO_GROUP:
-            self.next_seqnos[item.origin] = item.seqno + 1
+        """An item gets the next place."""
+        self.submissions.drop(item)
+        self.order.append(item)
+        self._records.persist(Appended(item))
 
-    def pop(self) -> Item:
-        """Take the last item off."""
-        item = self.items.pop()
-        if item.group != NO_GROUP:
-            self.next_seqnos[item.origin] = item.seqno
-        return item
+    def truncate(self, position: int) -> list[Item]:
+        """What stands from here on is not in this term's order: what is taken off, newest first."""
+        if self.order.end() <= position:
+            return []
+        self._records.persist(Truncated(position))
+        return self._take_off(position)
 
-    def forget_below(self, position: int) -> None:
-        drop = min(position, self.end()) - self.base
-        if drop > 0:
-            self.base_term = self.items[drop - 1].term
-            del self.items[:drop]
-            self.base += drop
+    def _take_off(self, position: int) -> list[Item]:
+        taken: list[Item] = []
+        while self.order.end() > position:
+            taken.append(self.order.pop())
+        return taken
 
-    def piece(self, position: int, items_max: int, bytes_max: int) -> tuple[Item, ...]:
-        """Some items from a position on: at least one, if there is one, and not too much for one message."""
-        chosen: list[Item] = []
-        size = 0
-        for item in self.items[max(0, position - self.base) : position - self.base + items_max]:
-            size += len(item.payload)
-            if chosen and size > bytes_max:
-                break
-            chosen.append(item)
-        return tuple(chosen)
+    # What is sure
 
+    def match_next(self) -> None:
+        """The next item here is the one of this term's order."""
+        self.matched += 1
 
-def held_by(have: list[int], count: int) -> int:
-    """The position below which at least `count` sites have everything."""
-    return sorted(have, reverse=True)[count - 1]
+    def match_all(self) -> None:
+        """The order here is this term's order."""
+        self.matched = self.order.end()
 
+    def forget_term(self) -> None:
+        """What was known of the last term's order is not known of the next one's, but what was committed."""
+        self.matched = self.committed
 
-class Submissions:
-    """Messages that wait to be ordered: early ones, and all while this site has no right to order."""
+    def commit(self, position: int) -> None:
+        """Items below this position stay for ever."""
+        self.committed = position
+        self._records.persist(Committed(position))
 
-    def __init__(self, window: int) -> None:
-        self._window = window
-        self.waiting: dict[tuple[SiteId, int], Item] = {}  # none of them is ordered; at most `window` of an origin
+    def uncommitted(self) -> list[Item]:
+        return self.order.since(self.committed)
 
-    def add(self, order: Order, item: Item) -> None:
-        expected = order.next_seqnos[item.origin]
-        if expected <= item.seqno < expected + self._window:
-            self.waiting[(item.origin, item.seqno)] = item
+    def committed_seqno(self, origin: SiteId) -> int:
+        """Messages of an origin with smaller numbers are committed."""
+        seqno = self.order.next_seqnos[origin]
+        for item in self.uncommitted():
+            if item.group != NO_GROUP and item.origin == origin:
+                return min(seqno, item.seqno)
+        return seqno
 
-    def take(self, order: Order) -> Item | None:
-        """A message that may be ordered now: the next of its origin."""
-        for origin in range(len(order.next_seqnos)):
-            item = self.waiting.pop((origin, order.next_seqnos[origin]), None)
-            if item is not None:
-                return item
-        return None
+    # After a restart
 
-    def drop(self, item: Item) -> None:
-        """It is ordered, here or by another."""
-        if item.group != NO_GROUP:
-            self.waiting.pop((item.origin, item.seqno), None)
+    def resume(self, base: int, base_term: int, next_seqnos: list[int], committed: int) -> None:
+        """From a checkpoint."""
+        self.order.resume(base, base_term, next_seqnos)
+        self.committed = committed
+
+    def recall(self, record: Record) -> None:
+        if isinstance(record, Appended):
+            self.order.append(record.item)
+        elif isinstance(record, Truncated):
+            self.recall_truncated(record.position)
+        elif isinstance(record, Committed):
+            self.committed = record.position
+
+    def recall_truncated(self, position: int) -> list[Item]:
+        """What an earlier life took off, newest first."""
+        return self._take_off(position)
+
+    def records(self) -> list[Record]:
+        """What a checkpoint keeps, besides the base."""
+        return [Appended(item) for item in self.order.items]

@@ -3,8 +3,9 @@
 from tests.mutation import mutated
 from tests.protocols.walks import Walk
 from tocsin.protocols.baselines.sequencer import PROTOCOL
-from tocsin.protocols.baselines.sequencer.log import Order, Submissions
 from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
+from tocsin.protocols.baselines.sequencer.order import Order
+from tocsin.protocols.baselines.sequencer.submissions import Submissions
 from tocsin.protocols.protocol import Protocol
 
 WINDOW = 4
@@ -48,12 +49,12 @@ def left_waiting(protocol: Protocol) -> int:
         walk.run()
         for site in walk.sites:
             machine = site.machine
-            left += len(machine._submissions.waiting)  # type: ignore[union-attr]
+            left += len(machine._log.submissions.waiting)  # type: ignore[union-attr]
     return left
 
 
 def test_nothing_waits_when_everything_has_its_place() -> None:
     assert left_waiting(PROTOCOL) == 0
     folder = "tocsin.protocols.baselines.sequencer."
-    forgetful = mutated(PROTOCOL, folder + "keeper", "        self._submissions.drop(item)\n", "")
+    forgetful = mutated(PROTOCOL, folder + "log", "        self.submissions.drop(item)\n", "")
     assert left_waiting(forgetful) > 0

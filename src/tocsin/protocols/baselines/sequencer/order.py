@@ -1,0 +1,81 @@
+"""The order as one site knows it: items from a base position on, and per origin the number that comes next."""
+
+from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
+
+
+class Order:
+    """A log of items. Items below `base` are known to every site and forgotten."""
+
+    def __init__(self, sites: int) -> None:
+        self.base = 0  # position of items[0]
+        self.base_term = 0  # term of the item before it
+        self.items: list[Item] = []
+        self.next_seqnos: list[int] = [0] * sites  # by origin: messages come in the order of their numbers
+
+    def end(self) -> int:
+        return self.base + len(self.items)
+
+    def last_term(self) -> int:
+        return self.items[-1].term if self.items else self.base_term
+
+    def resume(self, base: int, base_term: int, next_seqnos: list[int]) -> None:
+        """From a checkpoint: begin at this position."""
+        self.base = base
+        self.base_term = base_term
+        self.next_seqnos = next_seqnos
+
+    def term_at(self, position: int) -> int:
+        """The term of the item at a position; -1 where there is none (any more)."""
+        place = position - self.base
+        return self.items[place].term if 0 <= place < len(self.items) else -1
+
+    def expects(self, item: Item) -> bool:
+        """Whether the item may come next: nobody's message, or the next of its origin."""
+        return item.group == NO_GROUP or self.next_seqnos[item.origin] == item.seqno
+
+    def append(self, item: Item) -> None:
+        self.items.append(item)
+        if item.group != NO_GROUP:
+            self.next_seqnos[item.origin] = item.seqno + 1
+
+    def pop(self) -> Item:
+        """Take the last item off."""
+        item = self.items.pop()
+        if item.group != NO_GROUP:
+            self.next_seqnos[item.origin] = item.seqno
+        return item
+
+    def forget_below(self, position: int) -> None:
+        drop = min(position, self.end()) - self.base
+        if drop > 0:
+            self.base_term = self.items[drop - 1].term
+            del self.items[:drop]
+            self.base += drop
+
+    def seqnos_at_base(self) -> list[int]:
+        """By origin, the number expected after the items below the base."""
+        seqnos = list(self.next_seqnos)
+        for item in self.items:
+            if item.group != NO_GROUP:
+                seqnos[item.origin] -= 1
+        return seqnos
+
+    def since(self, position: int) -> list[Item]:
+        """The items from a position on."""
+        return self.items[max(0, position - self.base) :]
+
+    def piece(self, position: int, items_max: int, bytes_max: int) -> tuple[Item, ...]:
+        """Some items from a position on: at least one, if there is one, and not too much for one message."""
+        chosen: list[Item] = []
+        size = 0
+        for item in self.items[max(0, position - self.base) : position - self.base + items_max]:
+            size += len(item.payload)
+            if chosen and size > bytes_max:
+                break
+            chosen.append(item)
+        return tuple(chosen)
+
+
+def held_by(have: list[int], count: int) -> int:
+    """The position below which at least `count` sites have everything."""
+    return sorted(have, reverse=True)[count - 1]

@@ -1,0 +1,408 @@
+"""A site that keeps one order with others: it follows whoever may order, repairs, and takes part in elections.
+
+How the site that has the token gives places is left to the protocol: `Sequencer` one by one, `OptimisticToken` in
+batches. When messages are delivered is `Delivery`'s.
+"""
+
+from typing import Final
+
+from tocsin.core.data import Sent
+from tocsin.core.machine import Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
+from tocsin.protocols.baselines.sequencer.application import Application
+from tocsin.protocols.baselines.sequencer.commits import Commits
+from tocsin.protocols.baselines.sequencer.contact import Contact
+from tocsin.protocols.baselines.sequencer.delivery import Delivery
+from tocsin.protocols.baselines.sequencer.election import ELECT, Election
+from tocsin.protocols.baselines.sequencer.log import Log
+from tocsin.protocols.baselines.sequencer.messages import (
+    NO_GROUP,
+    Fill,
+    Have,
+    Item,
+    Lacks,
+    Newer,
+    Ordered,
+    Seek,
+    Status,
+    Submit,
+    Summary,
+    Termed,
+    Vote,
+)
+from tocsin.protocols.baselines.sequencer.options import SequencerOptions
+from tocsin.protocols.baselines.sequencer.repair import Repair
+from tocsin.protocols.baselines.sequencer.source import SUBMIT, Source
+from tocsin.protocols.baselines.sequencer.terms import NOBODY, Terms
+from tocsin.protocols.baselines.sequencer.timers import Timers
+from tocsin.protocols.baselines.sequencer.token_site import PASS, TokenSite
+
+GAP: Final = "GAP"  # something is missing here, or nothing was heard of the orderer for long
+CHECK: Final = "CHECK"  # the orderer does not know that everybody has everything
+
+
+class OrderingSite:
+    """The parts of a site, and what happens to several of them at once.
+
+    A step of the machine ends with `end_step`. `on_message` and `on_timer` tell whether this site has the token and
+    something new to order.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        options: SequencerOptions,
+        records: Records,
+        log: Log,
+        application: Application,
+        delivery: Delivery,
+        outbox: Outbox,
+    ) -> None:
+        site = setup.site
+        peers: list[SiteId] = [other for other in range(setup.sites) if other != site]
+        self._site = site
+        self._groups = len(setup.groups)
+        self._window: int = options.window
+        self._resend_us: int = options.resend_us
+        self._acknowledges: bool = options.delivery == "committed"  # deliveries wait for commits: say what is here
+        self._outbox = outbox
+        self._records = records
+        self._application = application
+        self._delivery = delivery
+        self.peers = peers
+        self.log = log
+        self.timers = Timers(outbox)
+        self.terms = Terms(setup.sites, records)
+        self.token = TokenSite(site, peers, options.rotate, self.terms, log, self.timers, outbox)
+        self.source = Source(site, peers, self.terms, log, self.token, records, outbox)
+        self.commits = Commits(self.terms, log, self.token, self.source, delivery, application)
+        self.contact = Contact(options.resend_us, options.suspect_after)
+        self.repair = Repair(site, peers, self._groups, self.terms, log, self.token, delivery, outbox)
+        self.election = Election(
+            site,
+            peers,
+            options.election_us,
+            setup.rng,
+            self.terms,
+            log,
+            self.token,
+            self.timers,
+            outbox,
+        )
+
+    # Questions
+
+    def room(self) -> int:
+        return self._window - len(self.source.pending)
+
+    def quiet(self) -> bool:
+        if self.source.pending or self._lagging():
+            return False
+        return not self.token.here or self.token.everywhere() >= self.log.end()
+
+    def may_take_token(self) -> bool:
+        """The token comes to this site, and everything ordered before it is here."""
+        token = self.token
+        if token.here or token.barred or token.orderer != self._site or self.election.candidate or self.repair.early:
+            return False
+        return self.log.matched >= max(token.have)
+
+    def _lagging(self) -> bool:
+        """Whether this site needs to hear something."""
+        log = self.log
+        if not self.contact.in_step or self.repair.early or self.election.candidate:
+            return True
+        if self.token.barred and self.token.orderer == self._site:
+            return True  # the token is here and may not be used: the term cannot go on
+        if log.matched < max(log.end(), self.repair.known_end):
+            return True
+        return log.committed < log.end() and not self.token.here
+
+    # Starting
+
+    def start(self, now: Micros, records: list[Record]) -> None:
+        for record in records:
+            self._recall(record)
+        self._records.recall(records)
+        self._application.count_settled(self._delivery.revocable())
+        self.source.drop_committed()
+        if records:
+            self._forget_term()
+            self.token.bar()
+            self._outbox.multicast(list(self.peers), Lacks(self.terms.term, self.log.matched))
+        self._set_timers(now)
+
+    def _recall(self, record: Record) -> None:
+        if isinstance(record, Summary):
+            self.terms.resume(record.term, record.voted)
+            self.source.numbers.resume(record.next_seqno)
+            self.log.resume(record.base, record.base_term, list(record.next_seqnos), record.committed)
+        elif isinstance(record, Sent):
+            self.source.recall(record)
+        elif isinstance(record, Termed):
+            self.terms.resume(record.term, record.voted)
+        else:
+            self._delivery.recall(record)
+
+    # Others
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> bool:
+        """All messages but broadcasts; True: this site has won an election and orders from here on."""
+        self.election.trust(source)
+        if isinstance(message, Ordered):
+            if self.is_current(source, message.term):
+                self._on_ordered(source, message)
+        elif isinstance(message, Status):
+            if self.is_current(source, message.term):
+                self._on_status(source, message)
+        elif isinstance(message, Have):
+            if self.is_current(source, message.term):
+                self._on_have(source, message)
+        elif isinstance(message, Lacks):
+            if self.is_current(source, message.term):
+                self._on_lacks(source, message.position)
+        elif isinstance(message, Fill):
+            if self.is_current(source, message.term):
+                self._on_fill(source, message)
+        elif isinstance(message, Seek):
+            if self.is_current(source, message.term):
+                self.election.on_seek(now, source, message)
+        elif isinstance(message, Vote):
+            self.election.on_vote(source, message)
+            return self._maybe_lead()
+        elif isinstance(message, Newer):
+            self.is_current(source, message.term)
+        return False
+
+    def is_current(self, source: SiteId, term: int) -> bool:
+        """Follow into a newer term, refuse an older one."""
+        if term > self.terms.term:
+            self._enter_term(term, NOBODY)
+        elif term < self.terms.term:
+            self._outbox.send(source, Newer(self.terms.term))
+        return term == self.terms.term
+
+    def accepts(self, source: SiteId, submit: Submit) -> bool:
+        """Whether a broadcast is what a correct source sends; it may show that there is a newer term."""
+        self.election.trust(source)
+        if submit.origin != source or submit.group >= self._groups:
+            return False
+        if submit.term > self.terms.term:
+            self._enter_term(submit.term, NOBODY)
+        return True
+
+    def note_token(
+        self, source: SiteId, token: SiteId, hop: int, have: tuple[int, ...], absent: tuple[int, ...]
+    ) -> bool:
+        """Somebody says who orders now; False if that is not to be believed."""
+        if not self.token.is_sound(token, absent):
+            return False
+        if self.token.here or not self.token.is_complete(have):
+            return self.token.here and token == self._site
+        if self.token.is_news(source, token, hop):
+            self.contact.answered()
+        self.contact.get_in_step()
+        self.election.end()  # somebody has won this term
+        self.token.note(source, token, hop, have, absent)
+        return True
+
+    def _on_ordered(self, source: SiteId, ordered: Ordered) -> None:
+        if not self.repair.is_valid(ordered.item) or not self.note_token(
+            source, ordered.token, ordered.hop, ordered.have, ordered.absent
+        ):
+            return
+        self.repair.hold(ordered.position, ordered.item)
+        self.repair.take_early()
+        self.commits.commit(ordered.committed)
+        if self.log.matched <= ordered.position:
+            self.repair.ask(source)
+        elif self._acknowledges and not self.token.rotate:
+            self._outbox.send(source, Have(self.terms.term, self.log.matched, 0))
+
+    def _on_status(self, source: SiteId, status: Status) -> None:
+        if not self.note_token(source, status.token, status.hop, status.have, status.absent):
+            return
+        self.repair.note_end(status.end)
+        if status.end > self.log.matched:
+            self.repair.ask(source)
+        elif status.ask:
+            self._outbox.send(source, Have(self.terms.term, self.log.matched, 0))
+        elif status.token == self._site and status.hop < self.token.hop:
+            self._outbox.send(source, Have(self.terms.term, self.log.matched, self.token.hop))  # taken long ago
+        self.commits.commit(status.committed)
+
+    def _on_have(self, source: SiteId, have: Have) -> None:
+        news = self.token.note_have(source, have.matched)
+        if self.token.rotate:
+            self.token.note_taken(source, have.hop)
+        elif self.token.here:
+            settled = self.commits.maybe_commit()
+            all_have = news and min(self.token.have) >= self.log.end()
+            if all_have or (settled and self._acknowledges):
+                self._outbox.multicast(list(self.peers), self.token.status())
+
+    def _on_lacks(self, source: SiteId, position: int) -> None:
+        token = self.token
+        if self.repair.maybe_answer(source, position):
+            return
+        if token.here or (token.rotate and token.orderer not in (NOBODY, self._site)):
+            if not token.rotate:
+                token.note_have(source, position)
+                self.commits.maybe_commit()
+            self._outbox.send(source, token.status())
+
+    def _on_fill(self, source: SiteId, fill: Fill) -> None:
+        if self.token.here or not self.repair.take_fill(fill):
+            return
+        self.commits.commit(fill.committed)
+        if source == self.token.orderer:
+            self.contact.answered()
+        if self.log.matched < fill.end:
+            self.repair.ask(source)
+
+    # Ordering
+
+    def place(self, item: Item) -> None:
+        """Give an item the next place, tell everybody, and let the token go with it."""
+        position = self.log.end()
+        self._delivery.append(item)
+        self.log.match_all()
+        self.token.note_own()
+        self.commits.maybe_commit()
+        token = self.token
+        if token.rotate and token.next_site() != self._site:
+            token.give()
+            self.timers.unset(PASS)
+        have = tuple(token.have) if token.rotate else ()
+        if self.peers:
+            committed = self.log.committed
+            absent = tuple(token.absent)
+            ordered = Ordered(self.terms.term, position, item, committed, token.orderer, token.hop, have, absent)
+            self._outbox.multicast(list(self.peers), ordered)
+
+    # Terms
+
+    def _enter_term(self, term: int, voted: SiteId) -> None:
+        self.terms.enter(term, voted)
+        self._forget_term()
+
+    def _forget_term(self) -> None:
+        """What was known of the last term's order is not known of this one's, but what was committed."""
+        self.log.forget_term()
+        self.election.forget_term()
+        self.token.forget_term()
+        self.repair.forget_term()
+        self.contact.forget_term()
+        self._delivery.forget_term()
+
+    def _seek(self, now: Micros) -> bool:
+        """Ask everybody for the right to order in a new term; whether it is granted at once."""
+        self._enter_term(self.terms.term + 1, self._site)
+        self.election.seek(now)
+        return self._maybe_lead()
+
+    def _maybe_lead(self) -> bool:
+        """A majority follows: order from here on, beginning with an item of the new term."""
+        if not self.election.is_won():
+            return False
+        self.election.end()
+        self.log.match_all()
+        self.token.lead(self.election.absentees())
+        self.contact.lead()
+        for item in self.source.pending.values():
+            self.log.submissions.add(self.log.order, item)
+        self.place(Item(self.terms.term, NO_GROUP, self._site, self.terms.term, b""))
+        return True
+
+    # Timers
+
+    def on_timer(self, now: Micros, timer: str) -> bool:
+        self.timers.fired(timer)
+        if timer == SUBMIT:
+            return self._on_submit_timer(now)
+        if timer == GAP:
+            return self._on_gap_timer(now)
+        if timer == PASS:
+            return self._on_pass_timer(now)
+        if timer == CHECK:
+            self.token.ask_behind()
+        elif timer == ELECT and self.token.orderer == NOBODY:
+            return self._seek(now)
+        return False
+
+    def _on_submit_timer(self, now: Micros) -> bool:
+        if self.token.here:
+            self.source.submit_here()
+            return True
+        if self.election.candidate or not self.source.submit_again():
+            return False
+        return self._count_try(now)
+
+    def _on_gap_timer(self, now: Micros) -> bool:
+        if not self._lagging() or self.election.candidate:
+            return False
+        heard = self.contact.heard
+        self.contact.look_away()
+        if heard and not self.repair.early and self.log.matched >= max(self.log.end(), self.repair.known_end):
+            return False
+        self.repair.ask_again()
+        return self._count_try(now)
+
+    def _on_pass_timer(self, now: Micros) -> bool:
+        if not self.token.is_passed_on():
+            return False
+        self._outbox.send(self.token.orderer, self.token.status())
+        return self._count_try(now)
+
+    def _count_try(self, now: Micros) -> bool:
+        """A question had no answer; after too many there is an election."""
+        if not self.contact.count_try():
+            return False
+        if self.token.orderer == NOBODY:
+            self.election.wait(now, 1)  # one is under way: asking at once would stop it, again and again
+            return False
+        self.election.suspect(self.token.orderer)
+        return self._seek(now)
+
+    # The end of a step
+
+    def end_step(self, now: Micros) -> None:
+        self._set_timers(now)
+        self._maybe_checkpoint()
+
+    def _set_timers(self, now: Micros) -> None:
+        """Set the timers that are needed."""
+        patience_us = self.contact.patience_us()
+        if self.source.pending:
+            self.timers.set(SUBMIT, now + patience_us)
+        if self._lagging() and not self.election.candidate and self.peers:
+            in_a_hurry = len(self.repair.early) > 0 or self.log.matched < self.repair.known_end
+            self.timers.set(GAP, now + (patience_us if in_a_hurry else 2 * patience_us))
+        if self.token.is_behind():
+            self.timers.set(CHECK, now + self._resend_us)
+        if self.token.hop > self.token.taken and self.token.is_passed_on():
+            self.timers.set(PASS, now + patience_us)
+
+    def _maybe_checkpoint(self) -> bool:
+        """Forget what everybody has, and fold the records, once they are many."""
+        order = self.log.order
+        if not self._records.are_many(3 * len(order.items) + len(self.source.pending)):
+            return False
+        order.forget_below(min(min(self.token.have), self.log.committed))
+        records: list[Record] = [
+            Summary(
+                self.terms.term,
+                self.terms.voted,
+                self.source.numbers.following,
+                order.base,
+                order.base_term,
+                tuple(order.seqnos_at_base()),
+                self.log.committed,
+            )
+        ]
+        records.extend(self.source.records())
+        records.extend(self._delivery.records())
+        self._records.fold(records)
+        self._application.trim()
+        return True

@@ -1,0 +1,61 @@
+"""The last stretch of every network: a copy that has left its sender meets the weather, and arrives or does not."""
+
+from tocsin.core.machine import Micros, SiteId
+from tocsin.core.message import Message
+from tocsin.sim.conditions import Conditions
+from tocsin.sim.kernel import Event, Kernel
+from tocsin.sim.site import Site, Surroundings
+
+
+class Carrier:
+    """Takes copies to their targets, subject to loss, duplication, reordering and partitions."""
+
+    def __init__(self, kernel: Kernel, world: Surroundings, sites: list[Site], conditions: Conditions) -> None:
+        self._kernel = kernel
+        self._sites = sites
+        self.world = world  # who is told of a copy that does not arrive
+        self.conditions = conditions  # the weather; faults change it
+        self.duplicated = 0  # copies that arrived a second time
+        self.held_up = 0  # copies that were delayed on purpose, so that others overtook them
+
+    def carry(
+        self, now: Micros, arrives_at: Micros, source: SiteId, target: SiteId, message: Message, size: int
+    ) -> None:
+        """Let a copy arrive at that time, or later, or twice, or not at all."""
+        conditions = self.conditions
+        if conditions.divided and not conditions.connected(source, target):
+            self.world.on_drop(now, source, target, message, size, "cut")
+        elif conditions.loss > 0.0 and conditions.rng.chance(conditions.loss):
+            self.world.on_drop(now, source, target, message, size, "loss")
+        else:
+            if conditions.reorder > 0.0:
+                held_up_us = conditions.hold_up_us()
+                if held_up_us > 0:
+                    self.held_up += 1
+                    arrives_at += held_up_us
+            self._kernel.schedule(arrives_at, Arrival(self, source, target, message, size))
+            if conditions.duplicate > 0.0 and conditions.rng.chance(conditions.duplicate):
+                self.duplicated += 1
+                again_at = arrives_at + conditions.delay.draw(conditions.rng)
+                self._kernel.schedule(again_at, Arrival(self, source, target, message, size))
+
+    def hand_over(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
+        """A copy is at its target now, unless a partition came between meanwhile."""
+        if self.conditions.divided and not self.conditions.connected(source, target):
+            self.world.on_drop(now, source, target, message, size, "cut")
+        else:
+            self._sites[target].on_arrival(now, source, message, size)
+
+
+class Arrival(Event):
+    """A copy under way."""
+
+    def __init__(self, carrier: Carrier, source: SiteId, target: SiteId, message: Message, size: int) -> None:
+        self.carrier = carrier
+        self.source = source
+        self.target = target
+        self.message = message
+        self.size = size
+
+    def fire(self, now: Micros) -> None:
+        self.carrier.hand_over(now, self.source, self.target, self.message, self.size)

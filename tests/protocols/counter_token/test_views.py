@@ -116,13 +116,14 @@ def test_a_site_joins_and_another_leaves() -> None:
     assert simulation.world.tally.missed > 0  # the newcomer starts at the present position, and is told so
 
 
-def test_without_a_quorum_rule_the_last_one_goes_on_alone() -> None:
-    """classic = true has the paper's rule: any number of failures, no partitions."""
+@pytest.mark.parametrize("options", [{"quorum": "none"}, {"classic": True}])
+def test_without_a_quorum_rule_the_last_one_goes_on_alone(options: dict[str, Any]) -> None:
+    """The paper's rule: any number of failures, no partitions."""
     faults = [{"at_us": SECOND // 2, "crash": ["b", "c"]}]
     document = story(faults, messages=60, sites=3, workload={"messages": 60, "every_us": 20_000, "senders": ["a"]})
     stuck = ran(document)[1]
     assert stuck.world.tally.deliveries < 120
-    simulation = acted({**document, "options": {"classic": True}})
+    simulation = acted({**document, "options": options})
     assert [members for _, members in last_views(simulation)] == [(0,)]
     assert ends(simulation) == {60}
 

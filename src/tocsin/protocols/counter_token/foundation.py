@@ -79,7 +79,7 @@ class Foundation(Machine):
         self._request_wait_us: int = options.wait_us()
         self._window_bytes: int = options.window_bytes_max()
         self._single_requests: bool = options.classic  # the paper's: one message a request
-        self._needs_majority = not options.classic
+        self._needs_majority: bool = options.needs_majority()
         self._log = setup.log
         self._outbox = outbox
         self._status = OUTSIDE

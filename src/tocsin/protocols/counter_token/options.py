@@ -2,7 +2,7 @@
 
 An option whose default depends on `classic` is None where it is not set; the methods tell what holds then. These can
 be set one by one because somebody does: experiments of the paper vary `commit` and `request_wait_us`, the explored
-scenarios hold the token, and the two limits are for the owner of a network to choose.
+scenarios hold the token, and the two limits and the quorum are for the owner of a network to choose.
 """
 
 from typing import Annotated, Literal
@@ -126,6 +126,14 @@ class CounterTokenOptions(Options, frozen=True):
             "let in, so that the group need not wait for it.",
         ),
     ] = 1_000
+    quorum: Annotated[
+        Literal["majority", "none"] | None,
+        Meta(
+            description="A new list needs more than half of the last one (`majority`), or whoever answers in time "
+            "(`none`: the paper, which assumes that the network never splits). Not set: `majority`; with `classic` "
+            "`none`."
+        ),
+    ] = None
     window_bytes: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(
@@ -180,6 +188,9 @@ class CounterTokenOptions(Options, frozen=True):
         if self.request_wait_us is None:
             return 0 if self.classic else ADAPTIVE
         return self.request_wait_us
+
+    def needs_majority(self) -> bool:
+        return not self.classic if self.quorum is None else self.quorum == "majority"
 
     def window_bytes_max(self) -> int:
         if self.window_bytes is None:

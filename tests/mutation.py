@@ -19,6 +19,7 @@ from tocsin.protocols.protocol import Protocol
 
 ROOT = Path(tocsin.__file__).parent
 FAMILY = "tocsin.protocols."
+STRUCTS = ("messages", ".records", ".options", "_config")  # how names of modules with message classes end
 
 
 def mutated(protocol: Protocol, module_name: str, old: str, new: str, *more: tuple[str, str, str]) -> Protocol:
@@ -76,9 +77,9 @@ class _Mutating:
 
 
 def _is_code(name: str) -> bool:
-    """Modules of protocols; messages stay as they are, because machines of both kinds exchange them."""
+    """Modules of protocols; messages, records and options stay as they are: machines of both kinds exchange them."""
     deep_enough = name.startswith(FAMILY) and name.count(".") > 2
-    return deep_enough and not name.endswith(("messages", "_config")) and not (_folder(name) / "__init__.py").exists()
+    return deep_enough and not name.endswith(STRUCTS) and not (_folder(name) / "__init__.py").exists()
 
 
 def _folder(name: str) -> Path:

@@ -18,3 +18,12 @@ def test_what_is_inside_counts() -> None:
     assert fingerprint(Part(deque([1, 2]))) != fingerprint(Part(deque([2, 1])))
     assert fingerprint(Part({1, 2})) == fingerprint(Part({2, 1}))
     assert fingerprint(Part({1: 2})) != fingerprint(Part({1: 3}))
+
+
+def test_who_holds_a_shared_part_counts() -> None:
+    one, other = Part(1), Part(1)
+    assert fingerprint(Part([one, one, other])) == fingerprint(Part([other, other, one]))
+    assert fingerprint(Part([one, one, other])) != fingerprint(Part([one, other, other]))
+    one.content = other
+    other.content = one
+    assert fingerprint(one) == fingerprint(other)

@@ -92,7 +92,7 @@ BUGS = [
     ),
     Bug(
         "what does not count is kept",
-        "non_atomic",
+        "closing",
         "removed = self._graphs.present.take_back(decision.finals)",
         "removed = self._graphs.present.take_back(tuple([1 << 40 for _ in decision.finals]))",
         0,
@@ -116,8 +116,8 @@ BUGS = [
     ),
     Bug(
         "a source is not asked again for what was taken back",
-        "non_atomic",
-        "            self._passing.places.take_back(record)\n",
+        "closing",
+        "            self._places.take_back(record)\n",
         "",
         23,
         "non_atomic",

@@ -270,6 +270,10 @@ class Deciding:
         """The next graph is decided: reports are not waited for any more."""
         self._outbox.cancel_timer(GRACE, 0)
 
+    def cancel_timers(self) -> None:
+        """The next graph opens: nobody is asked any more."""
+        self._outbox.cancel_timer(PUSH, 0)
+
     def start_graph(self) -> None:
         """Another graph is the present one; nothing is decided about the one after it."""
         self.next = None

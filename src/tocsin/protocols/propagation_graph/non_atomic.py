@@ -4,10 +4,10 @@
 |----------------------------------------------------|----------------------------------------------------------|
 | failures are detected, the manager is informed     | detector.py, wishes.py                                   |
 | the manager closes, and determines what is missing | deciding.py, votes.py                                    |
-| survivors install what they miss                   | `_install`, `_complete`, fetching.py                     |
-| the new graph opens                                | `_complete`                                              |
+| survivors install what they miss                   | `_install`, fetching.py                                  |
+| the new graph opens                                | `_complete`, `_open`                                     |
 | sources resend by source sequence number           | `_switch`: outlets start over, the primary says where    |
-| the failed site rolls back its tail and redelivers | `_learn`, `_install`: the same as for survivors          |
+| the failed site rolls back its tail and redelivers | closing.py: the same as for survivors                    |
 
 We differ: the graph is decided by a majority of all sites (deciding.py), so that a suspicion may be wrong, any number
 of managers may work at once, and a partition cannot give two lines of graphs. Group changes go the same way. Every
@@ -20,6 +20,7 @@ from tocsin.core.message import Message, Record
 from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.ballots import Ballots
 from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.protocols.propagation_graph.closing import Closing
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH, Deciding
 from tocsin.protocols.propagation_graph.detector import BEAT, Detector
@@ -56,13 +57,12 @@ from tocsin.protocols.propagation_graph.records import (
     Lacking,
     Learned,
     Opened,
-    Passed,
     Promised,
     Voted,
 )
 from tocsin.protocols.propagation_graph.recovery import Recovery
 from tocsin.protocols.propagation_graph.soundness import is_sound_decision, is_sound_next
-from tocsin.protocols.propagation_graph.stage import Stage, final_of
+from tocsin.protocols.propagation_graph.stage import Stage
 from tocsin.protocols.propagation_graph.wishes import WISH, Wishes
 
 
@@ -94,6 +94,7 @@ class NonAtomicRecovery(Recovery):
         self._wishes = Wishes(setup, options, passing.graphs, self._detector, self._decided, asked, outbox)
         self._ballots = Ballots(setup, checkpoints)
         self._fetching = Fetching(setup, options, passing.graphs, history, passing.application, outbox)
+        self._closing = Closing(passing, history, self._fetching, checkpoints)
         self._deciding = Deciding(
             setup,
             options,
@@ -136,7 +137,8 @@ class NonAtomicRecovery(Recovery):
         elif isinstance(record, Voted):
             self._ballots.recall_vote(record)
         elif isinstance(record, Learned):
-            self._take_back(record.decision)
+            self._decided.learn(record.decision)
+            self._closing.take_back(record.decision)
         elif isinstance(record, Lacking):
             self._history.let_go_before(record.graph + 1)
         elif isinstance(record, Decide):
@@ -300,22 +302,10 @@ class NonAtomicRecovery(Recovery):
 
     def _learn(self, now: Micros, decision: Decision) -> None:
         """The next graph is decided: undo what does not count of the present one, then fetch what is missing."""
-        self._checkpoints.persist(Learned(decision))
-        for record in self._take_back(decision):
-            if self._passing.application.hears(self._graphs.present, record.group):
-                self._passing.application.roll_back(record)
+        self._decided.learn(decision)
+        self._closing.undo(decision)
         self._deciding.on_learned()
         self._install(now)
-
-    def _take_back(self, decision: Decision) -> list[Passed]:
-        """What `_learn` changes here, also when it is read back; what was taken back, newest first."""
-        self._decided.learn(decision)
-        removed = self._graphs.present.take_back(decision.finals)
-        for record in removed:
-            self._passing.places.take_back(record)
-            if record.rank >= final_of(decision.finals, record.group):
-                self._history.drop(record)
-        return removed
 
     def _install(self, now: Micros) -> None:
         """Open the decided graph, if there is one, once nothing is missing of the present one."""
@@ -352,16 +342,12 @@ class NonAtomicRecovery(Recovery):
     def _complete(self, now: Micros, decision: Decision) -> None:
         """Deliver what was missing, in the order of the keys, and open the next graph."""
         closed = self._graphs.present
-        for record in self._fetching.late(decision):
-            self._tell_missed(record.group, record.rank)
-            self._passing.order.take_late(record)
-        if self._fetching.holes():
-            self._close_holes(closed, decision)
+        self._closing.complete(decision)
         self._checkpoints.persist(Opened(decision))
         self._fetching.stop()
         self._passing.children.cancel_timers(closed)
-        self._outbox.cancel_timer(WISH, 0)
-        self._outbox.cancel_timer(PUSH, 0)
+        self._wishes.cancel_timer()
+        self._deciding.cancel_timers()
         self._switch(decision)
         self._open(now, closed)
         self._detector.watch(now)
@@ -370,18 +356,6 @@ class NonAtomicRecovery(Recovery):
             self._on_decided(now, following)
         else:
             self._wishes.consider(now)
-
-    def _tell_missed(self, group: GroupId, before: int) -> None:
-        """The application hears of the holes before this rank of the group, at their place among its deliveries."""
-        for count in self._fetching.take_holes(group, before):
-            self._passing.application.miss(group, count)
-
-    def _close_holes(self, closed: Stage, decision: Decision) -> None:
-        """The messages that nobody keeps are given up: this site cannot help others with that graph, or older ones."""
-        for group in self._fetching.holes():
-            self._tell_missed(group, final_of(decision.finals, group))
-        self._checkpoints.persist(Lacking(closed.number))
-        self._history.let_go_before(closed.number + 1)
 
     def _switch(self, decision: Decision) -> None:
         """Leave the present graph for the next; also when records are read back after a crash."""

@@ -128,6 +128,10 @@ class Wishes:
         self._tries += 1
         return True
 
+    def cancel_timer(self) -> None:
+        """A new graph comes."""
+        self._outbox.cancel_timer(WISH, 0)
+
     def start_graph(self, decision: Decision) -> None:
         """The present graph is what was wanted, or is to be judged anew."""
         self.returning = set()

@@ -33,3 +33,12 @@ def test_what_parts_share_counts_and_is_walked_once() -> None:
 def _sharing(content: int) -> tuple[Part, Part]:
     shared = Part([content])
     return Part(shared), Part(shared)
+
+
+def test_who_holds_a_shared_part_counts() -> None:
+    one, other = Part(1), Part(1)
+    assert fingerprint(Part([one, one, other])) == fingerprint(Part([other, other, one]))
+    assert fingerprint(Part([one, one, other])) != fingerprint(Part([one, other, other]))
+    one.content = other
+    other.content = one
+    assert fingerprint(one) == fingerprint(other)

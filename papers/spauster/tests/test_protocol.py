@@ -17,7 +17,7 @@ from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.planning.propagation import Forest, number_sites, propagation_forest
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.protocols.propagation_graph.record_messages import Passed
+from tocsin.protocols.propagation_graph.records import Passed
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario

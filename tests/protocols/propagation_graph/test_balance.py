@@ -38,7 +38,7 @@ def ran(options: dict[str, Any]) -> tuple[list[int], int]:
     assert first_violation(check_rows(scenario, trace.rows(), PROTOCOL.guarantees)) is None
     assert simulation.world.all_quiet()
     machines = [host.machine for host in simulation.world.sites]
-    graphs = [machine._stage.graph for machine in machines if isinstance(machine, PropagationGraph)]
+    graphs = [machine._passing.graphs.present.graph for machine in machines if isinstance(machine, PropagationGraph)]
     return [len(graph.children) for graph in graphs], max(graph.level for graph in graphs)
 
 

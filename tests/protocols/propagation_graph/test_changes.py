@@ -8,7 +8,7 @@ import pytest
 from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.protocols.propagation_graph.record_messages import Opened
+from tocsin.protocols.propagation_graph.records import Opened
 from tocsin.sim.run import answer, check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig

@@ -1,7 +1,7 @@
 """What is kept for a site that is away: the newest, and whatever somebody present may lack."""
 
 from tocsin.protocols.propagation_graph.history import History
-from tocsin.protocols.propagation_graph.record_messages import Passed
+from tocsin.protocols.propagation_graph.records import Passed
 
 
 def passed(graph: int, group: int, rank: int, key: int) -> Passed:
@@ -9,11 +9,11 @@ def passed(graph: int, group: int, rank: int, key: int) -> Passed:
 
 
 def test_the_oldest_go_and_who_asks_is_told() -> None:
-    history = History()
+    history = History(4)
     records = [passed(3, number % 2, number // 2, number) for number in range(10)]
     for record in records:
         history.add(record)
-    history.shrink(4, None)
+    history.shrink(None)
     assert history.count() == 4 and history.records() == records[6:]
     assert (history.oldest, history.floors) == (3, {0: 3, 1: 3})
     assert history.is_gone(2, 0, 99) and history.is_gone(3, 1, 2) and not history.is_gone(3, 1, 3)
@@ -21,28 +21,28 @@ def test_the_oldest_go_and_who_asks_is_told() -> None:
 
 
 def test_what_somebody_present_lacks_stays() -> None:
-    history = History()
+    history = History(2)
     records = [passed(1, 0, number, number) for number in range(6)]
     for record in records:
         history.add(record)
-    history.shrink(2, records[1])
+    history.shrink(records[1])
     assert history.records() == records[1:]
 
 
 def test_what_was_read_back_twice_is_kept_once_and_in_order() -> None:
     """A checkpoint has messages of the present graph in the log, and all that is kept after it."""
-    history = History()
+    history = History(2)
     history.add(passed(5, 0, 0, 9))
     kept = [passed(4, 0, 0, 1), passed(4, 0, 1, 2), passed(5, 0, 0, 9)]
     for record in kept:
         history.add(record)
     assert history.count() == 3 and history.records() == kept
-    history.shrink(2, kept[2])
+    history.shrink(kept[2])
     assert history.records() == kept[1:]
 
 
 def test_what_is_dropped_or_forgotten_leaves_nothing_behind() -> None:
-    history = History()
+    history = History(9)
     records = [passed(number // 3, 0, number % 3, number) for number in range(9)]
     for record in records:
         history.add(record)

@@ -7,7 +7,7 @@ from tocsin.core.errors import DecodeError
 from tocsin.core.machine import Setup
 from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 
 TIMERS = ["RESEND", "SUBMIT", "ACK", "GAP", "CHANGE", "MANAGE", "COUNT", "BEAT", "WISH", "GRACE", "PUSH", "FETCH"]
 

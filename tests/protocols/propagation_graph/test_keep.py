@@ -9,9 +9,8 @@ from tests.mutation import mutated
 from tocsin.core.config import decode_config
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
-from tocsin.protocols.propagation_graph.messages import Decision
-from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
-from tocsin.protocols.propagation_graph.recovery_messages import Decided, Entry, Gone, Supply
+from tocsin.protocols.propagation_graph.messages import Decided, Decision, Entry, Gone, Supply
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import stage
 from tocsin.sim.run import check_rows, run_to_end
@@ -58,6 +57,13 @@ def machine(simulation: Simulation, site: int) -> PropagationGraph:
     return found
 
 
+def kept(simulation: Simulation, site: int) -> int:
+    """Messages that a site keeps for those that are away."""
+    history = machine(simulation, site)._passing.history
+    assert history is not None
+    return history.count()
+
+
 def delivered(rows: list[Row], site: str, group: str) -> list[tuple[str | None, int | None]]:
     """What a site delivered in a group, net of rollbacks."""
     found: list[tuple[str | None, int | None]] = []
@@ -96,14 +102,14 @@ def test_who_was_away_for_too_long_is_told_what_it_missed(faults: list[dict[str,
         assert set(here) <= set(there) and here[-1] == there[-1]
         lacking += len(there) - len(here)
     assert lacking == missed
-    assert all(machine(simulation, site)._history.count() <= KEEP + BACKLOG for site in range(5))
+    assert all(kept(simulation, site) <= KEEP + BACKLOG for site in range(5))
 
 
 def test_what_is_kept_stays_below_the_limit_while_a_site_is_away() -> None:
     simulation, _, _ = ran(away(0, [{"at_us": 500_000, "crash": ["c"]}], KEEP), 0)
     for site in (0, 1, 3, 4):
-        assert KEEP <= machine(simulation, site)._history.count() <= KEEP + BACKLOG
-        assert machine(simulation, site)._stage.graph.decision.away == (2,)
+        assert KEEP <= kept(simulation, site) <= KEEP + BACKLOG
+        assert machine(simulation, site)._passing.graphs.decision().away == (2,)
 
 
 def test_who_was_away_for_less_misses_nothing() -> None:
@@ -113,7 +119,7 @@ def test_who_was_away_for_less_misses_nothing() -> None:
 
 def test_checkpoints_remember_what_is_gone() -> None:
     """Every site restarts from a checkpoint before c is back."""
-    hasty = mutated(PROTOCOL, "tocsin.protocols.propagation_graph.storage", "= 4_096", "= 8")
+    hasty = mutated(PROTOCOL, "tocsin.protocols.propagation_graph.checkpoint", "= 4_096", "= 8")
     faults = [
         {"at_us": 500_000, "crash": ["c"]},
         *({"at_us": 4_000_000 + 100_000 * place, "crash": [name]} for place, name in enumerate("abde")),
@@ -135,7 +141,7 @@ BUGS = [
     (
         "what is gone is waited for",
         "fetching",
-        "if len(refused) < len(holders) and self._fetch_rounds < len(holders):",
+        "if len(refused) < len(holders) and self._rounds < len(holders):",
         "if refused:",
     ),
     (

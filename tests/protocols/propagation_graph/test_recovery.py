@@ -10,7 +10,7 @@ from tests.protocols.propagation_graph.storms import violation
 from tocsin.core.config import decode_config
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
-from tocsin.protocols.propagation_graph.record_messages import Learned
+from tocsin.protocols.propagation_graph.records import Learned
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
@@ -104,7 +104,10 @@ def test_what_everybody_has_is_not_kept() -> None:
         for site in simulation.world.sites:
             machine = site.machine
             assert isinstance(machine, PropagationGraph) and machine.quiet()
-            assert len(machine._stage.log) == 0 and machine._history.count() == 0
+            assert len(machine._passing.graphs.present.log) == 0
+            history = machine._passing.history
+            assert (history is None) == (failures == "atomic")
+            assert history is None or history.count() == 0
 
 
 @pytest.mark.long

@@ -1,7 +1,6 @@
 """What a manager works out from reports: votes.py."""
 
-from tocsin.protocols.propagation_graph.messages import Change, Decision
-from tocsin.protocols.propagation_graph.recovery_messages import Report
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
 from tocsin.protocols.propagation_graph.votes import counted_groups, may_decide, next_decision
 
 PRESENT = Decision(3, ((0, 1, 2, 3, 4), (2, 3, 4), (0, 1)), ((2, 1),), (4,))

@@ -1,9 +1,32 @@
 """One order across overlapping groups: messages are ordered on their way down a forest of sites."""
 
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
-from tocsin.protocols.propagation_graph.messages import Ack, Ask, Change, Close, Heard, Null, Pass, Places, Plan, Submit
-from tocsin.protocols.propagation_graph.options_config import PropagationGraphOptions
-from tocsin.protocols.propagation_graph.record_messages import (
+from tocsin.protocols.propagation_graph.messages import (
+    Accept,
+    Accepted,
+    Ack,
+    Ask,
+    Change,
+    Close,
+    Decided,
+    Fetch,
+    Gone,
+    Heard,
+    Hello,
+    Install,
+    Null,
+    Pass,
+    Places,
+    Plan,
+    Prepare,
+    Ready,
+    Report,
+    Submit,
+    Supply,
+    Wish,
+)
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.records import (
     Asked,
     Counted,
     Decide,
@@ -21,20 +44,6 @@ from tocsin.protocols.propagation_graph.record_messages import (
     Staged,
     Summary,
     Voted,
-)
-from tocsin.protocols.propagation_graph.recovery_messages import (
-    Accept,
-    Accepted,
-    Decided,
-    Fetch,
-    Gone,
-    Hello,
-    Install,
-    Prepare,
-    Ready,
-    Report,
-    Supply,
-    Wish,
 )
 from tocsin.protocols.protocol import Assumptions, Protocol
 

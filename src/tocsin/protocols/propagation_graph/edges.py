@@ -12,6 +12,7 @@ from tocsin.core.errors import DecodeError
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 
 GAPS_MAX: Final = 64  # ranges in one acknowledgement
+BACKOFF_MAX: Final = 4  # null messages slow down to one in 2^4 time-outs: a crowded medium must be able to recover
 
 
 class OutEdge:
@@ -24,6 +25,19 @@ class OutEdge:
         self.settled = start  # everybody below the receiver has those below
         self.tries = 0  # null messages without progress
         self.armed = False  # the timer of this edge is set
+
+    def may_send(self, window: int) -> bool:
+        """Whether there is a message to send, and the window has room for it."""
+        return self.next_send < self.end and self.next_send < self.acked + window
+
+    def sent(self) -> None:
+        """The message with the number `next_send` has gone out."""
+        self.next_send += 1
+
+    def tried_in_vain(self) -> int:
+        """A time-out passed without progress; how often the wait is to be doubled now."""
+        self.tries = min(self.tries + 1, BACKOFF_MAX)
+        return self.tries
 
     def on_ack(self, end: int, settled: int) -> bool:
         """Take in an acknowledgement; whether it brought anything new. What a peer cannot know is not believed."""
@@ -56,6 +70,14 @@ class TreeEdge(OutEdge):
     def first_unsettled(self, log_end: int) -> int:
         """The place in the log of the first message that somebody below the child may lack."""
         return self.items[self.settled - self.floor] if self.settled < self.end else log_end
+
+    def may_send_last(self, window: int) -> bool:
+        """Whether all but the newest message were sent, and the window has room for it."""
+        return self.next_send == self.end - 1 and self.end <= self.acked + window
+
+    def on_told(self, stable: int) -> None:
+        """What the receiver knows of stability. It may know less than before, after a crash, or more than this end."""
+        self.told = min(stable, self.floor)
 
     def forget(self, index: int) -> None:
         """Entries of the log below this place are stable."""

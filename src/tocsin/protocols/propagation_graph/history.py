@@ -7,13 +7,15 @@ too many the oldest go: all graphs before `oldest`, and of that graph the ranks 
 from collections import deque
 
 from tocsin.core.machine import GroupId
-from tocsin.protocols.propagation_graph.record_messages import Passed
+from tocsin.core.message import Record
+from tocsin.protocols.propagation_graph.records import Forgotten, Kept, Passed
 
 
 class History:
     """By graph, group and rank."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
         self.oldest = 0  # messages of graphs before this one may be gone
         self.floors: dict[GroupId, int] = {}  # by group: ranks of graph `oldest` below this one may be gone
         self._graphs: dict[int, dict[GroupId, dict[int, Passed]]] = {}
@@ -47,10 +49,12 @@ class History:
             return None
         return groups[group].get(rank)
 
-    def shrink(self, keep: int, needed: Passed | None) -> None:
+    def shrink(self, needed: Passed | None) -> None:
         """Let the oldest go until at most `keep` are left, or the next one is `needed`: somebody present lacks it."""
+        if self._count <= self._keep:
+            return
         self._skip_dropped()
-        while self._count > keep:
+        while self._count > self._keep:
             record = self._order[0]
             if needed is not None and needed.graph == record.graph and needed.key <= record.key:
                 return
@@ -85,6 +89,18 @@ class History:
 
     def count(self) -> int:
         return self._count
+
+    # Checkpoints
+
+    def fold(self) -> list[Record]:
+        records: list[Record] = []
+        records.extend([Kept(entry) for entry in self.records()])
+        records.append(Forgotten(self.oldest, tuple(sorted(self.floors.items()))))
+        return records
+
+    def recall(self, record: Forgotten) -> None:
+        self.oldest = record.oldest
+        self.floors = dict(record.floors)
 
     def records(self) -> list[Passed]:
         """All of them, oldest first."""

@@ -2,193 +2,151 @@
 
 Paper: Garcia-Molina, Spauster, "Ordered and Reliable Multicast Communication", Princeton CS-TR-184-88, 1988.
 
-| section                         | here                                  |
-|---------------------------------|---------------------------------------|
-| 3.1, appendix I: PG generator   | `tocsin.planning.propagation`, graph.py |
-| 3.2, appendix I: MP protocol    | passing.py, sourcing.py, edges.py, stage.py |
-| 5.1 dynamic groups              | changing.py                           |
-| 5.2.1 non-atomic delivery       | watching.py, deciding.py, votes.py, recovering.py, fetching.py |
-| 5.2.2 atomic delivery           | storage.py: a site goes on where it left off |
+| section                         | here                                                                           |
+|---------------------------------|--------------------------------------------------------------------------------|
+| 3.1, appendix I: PG generator   | `tocsin.planning.propagation`; graph.py: the forest as one site sees it        |
+| 3.2, appendix I: MP protocol    | message_passing.py; sources.py, primary.py, order.py, parent.py, children.py   |
+| 5.1 dynamic groups              | atomic.py; manager.py, counting.py, held.py                                    |
+| 5.2.1 non-atomic delivery       | non_atomic.py; detector.py, wishes.py, deciding.py, votes.py, fetching.py      |
+| 5.2.2 atomic delivery           | atomic.py: a site goes on where it left off                                    |
+| the message history, recovery   | records.py, `_recall`, `_fold`; history.py: what a site that is away may need  |
 
-Deviations: docs/protocols/propagation_graph.md.
+The machine has the message passing protocol, which is the same in both ways to meet failures, and one of the two ways
+(recovery.py). Each part owns its fields: what may change one is in the file that defines it.
+
+Deviations: docs/protocols/propagation_graph.md, "We differ from the paper in".
 """
 
-from tocsin.core.machine import GroupId, Micros, SiteId
+from typing import Final
+
+from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.propagation_graph.changing import CHANGE, COUNT, MANAGE
-from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH
-from tocsin.protocols.propagation_graph.messages import Ack, Ask, Change, Close, Heard, Null, Pass, Places, Plan, Submit
-from tocsin.protocols.propagation_graph.passing import ACK, GAP, RESEND
-from tocsin.protocols.propagation_graph.record_messages import Opened
-from tocsin.protocols.propagation_graph.recovering import FETCH
-from tocsin.protocols.propagation_graph.recovery_messages import (
-    Accept,
-    Accepted,
-    Decided,
-    Fetch,
-    Gone,
-    Hello,
-    Install,
-    Prepare,
-    Ready,
-    Report,
-    Supply,
-    Wish,
-)
-from tocsin.protocols.propagation_graph.sourcing import SUBMIT
-from tocsin.protocols.propagation_graph.storage import Storing
-from tocsin.protocols.propagation_graph.watching import BEAT, WISH
+from tocsin.protocols.propagation_graph.asked import AskedChanges
+from tocsin.protocols.propagation_graph.atomic import AtomicRecovery
+from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.protocols.propagation_graph.history import History
+from tocsin.protocols.propagation_graph.message_passing import MessagePassing
+from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.non_atomic import NonAtomicRecovery
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.records import Asked, Opened, Summary
+from tocsin.protocols.propagation_graph.recovery import Recovery
+
+EVERYTHING: Final = 1 << 62  # beyond every position
 
 
-class PropagationGraph(Storing):
-    """Dispatches what happens to the parts of the protocol."""
+class PropagationGraph(Machine):
+    """A site of the protocol."""
+
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        options = setup.options
+        assert isinstance(options, PropagationGraphOptions)
+        self._outbox = outbox
+        self._checkpoints = Checkpoints(outbox)
+        self._asked = AskedChanges(setup.site, self._checkpoints)
+        self._passing: MessagePassing
+        self._recovery: Recovery
+        if options.failures == "non_atomic":
+            history = History(options.keep)
+            self._passing = MessagePassing(setup, options, history, self._checkpoints, outbox)
+            self._recovery = NonAtomicRecovery(
+                setup, options, self._passing, history, self._asked, self._checkpoints, outbox
+            )
+        else:
+            self._passing = MessagePassing(setup, options, None, self._checkpoints, outbox)
+            self._recovery = AtomicRecovery(setup, options, self._passing, self._asked, self._checkpoints, outbox)
+
+    # Questions
+
+    def room(self) -> int:
+        return self._passing.outlets.room()
+
+    def quiet(self) -> bool:
+        return self._asked.is_empty() and self._recovery.is_settled() and self._passing.is_settled()
+
+    # What happens
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if not records:
-            first = Opened(self._stage.graph.decision)
-            self._persist(first)
-            self._recall(first)
-            self._watch(now)
+            decision = self._passing.graphs.decision()
+            self._checkpoints.persist(Opened(decision))
+            self._recovery.start(now, decision)
             return
         for record in records:
             self._recall(record)
-        self.stat_records = len(records)
-        for group in range(len(self._stage.graph.decision.groups)):
-            self._ends[group] = self._log.end(group)
-        self._resume(now)
-
-    def _resume(self, now: Micros) -> None:
-        """Go on where this site left off; what the others have is heard again."""
-        for outlet in self._outlets.values():
-            outlet.start_over()
-        for number in sorted(self._stages):
-            stage = self._stages[number]
-            self._progress(now, stage)
-            for child in stage.graph.children:
-                self._arm_edge(now, stage, child, stage.edges[child])
-            if stage.parent >= 0:
-                stage.news = True
-                self._arm_ack(now, 0)
-        self._count(now)
-        self._pump_outlets(now)
-        self._ask_manager(now)
-        if self._recovers:
-            self._outbox.multicast(self._others(), Hello(self._stage.number))
-            self._watch(now)
-            self._install(now)
-            self._consider(now)
-        self._tell_graphs(now)
-        for number in sorted(self._made):
-            if number > self._stage.number:
-                self._take_plan(now, self._made[number])
+        self._checkpoints.recall(len(records))
+        self._passing.resume(now)
+        self._recovery.resume(now)
         self._finish(now)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
-        seqno = super().broadcast(now, group, payload)
+        seqno = self._passing.sources.broadcast(now, group, payload)
         self._finish(now)
         return seqno
 
-    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        self._on_word(source)
-        if isinstance(message, (Pass, Close, Submit)) and message.graph > self._stage.number:
-            self._hold(source, message)
-        elif isinstance(message, Pass):
-            self._on_pass(now, source, message)
-        elif isinstance(message, Submit):
-            if message.graph == self._stage.number:
-                self._on_submit(now, source, message)
-        elif isinstance(message, Ack):
-            if message.stream == 0:
-                self._on_edge_ack(now, source, message)
-            else:
-                self._on_outlet_ack(now, source, message)
-        elif isinstance(message, Null):
-            self._on_null(now, source, message)
-        elif isinstance(message, Close):
-            self._on_close(now, source, message)
-        elif self._recovers:
-            self._on_recovery_message(now, source, message)
-        else:
-            self._on_manager_message(now, source, message)
+    def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:
+        self._asked.ask(group, members)
+        self._recovery.ask(now)
         self._finish(now)
 
-    def _on_manager_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        """Atomic: how groups change."""
-        if isinstance(message, Plan):
-            self._on_plan(now, source, message)
-        elif isinstance(message, Heard):
-            self._on_heard(source, message)
-        elif isinstance(message, Change):
-            self._on_change(now, source, message)
-        elif isinstance(message, Ask):
-            self._on_ask(source, message)
-        elif isinstance(message, Places):
-            self._on_places(now, source, message)
-
-    def _on_recovery_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        """Non-atomic: how groups change and failed sites are left out."""
-        if isinstance(message, Prepare):
-            self._on_prepare(now, source, message)
-        elif isinstance(message, Report):
-            self._on_report(now, source, message)
-        elif isinstance(message, Install):
-            self._on_install(now, source, message)
-        elif isinstance(message, Ready):
-            self._on_ready(now, source, message)
-        elif isinstance(message, Accept):
-            self._on_accept(now, source, message)
-        elif isinstance(message, Accepted):
-            self._on_accepted(now, source, message)
-        elif isinstance(message, Decided):
-            self._on_decided(now, message.decision)
-        elif isinstance(message, Hello):
-            self._on_hello(now, source, message)
-        elif isinstance(message, Wish):
-            self._on_wish(now, source, message)
-        elif isinstance(message, Change):
-            self._on_change(now, source, message)
-        elif isinstance(message, Fetch):
-            self._on_fetch(source, message)
-        elif isinstance(message, Supply):
-            self._on_supply(now, source, message)
-        elif isinstance(message, Gone):
-            self._on_gone(now, source, message)
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        self._recovery.on_message(now, source, message)
+        self._finish(now)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
-        if timer == RESEND:
-            self._on_edge_timer(now, key)
-        elif timer == SUBMIT:
-            self._on_submit_timer(now, key)
-        elif timer == ACK:
-            self._on_ack_timer(key)
-        elif timer == GAP:
-            self._on_gap(now)
-        elif timer == COUNT:
-            self._on_count_timer(now, key)
-        elif timer == CHANGE:
-            self._change_armed = False
-            self._ask_manager(now)
-        elif timer == MANAGE:
-            self._manage_armed = False
-            self._tell_graphs(now)
-        elif timer == BEAT:
-            self._on_beat(now)
-        elif timer == WISH:
-            self._on_wish_timer(now)
-        elif timer == GRACE:
-            self._maybe_propose(now, True)
-        elif timer == PUSH:
-            self._on_push(now)
-        elif timer == FETCH:
-            self._on_fetch_timer(now)
-        self._finish(now)
-
-    def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:
-        super().change_group(now, group, members)
+        if not self._passing.on_timer(now, timer, key):
+            self._recovery.on_timer(now, timer, key)
         self._finish(now)
 
     def _finish(self, now: Micros) -> None:
         """At the end of a step."""
-        self._release(now)
-        self._end_old_graphs()
+        self._passing.finish(now)
         self._maybe_checkpoint()
+
+    # Stable storage
+
+    def _recall(self, record: Record) -> None:
+        """Records are read in the order in which they were written, and do what they did then, without sending."""
+        if isinstance(record, Asked):
+            self._asked.recall(record, self._passing.graphs.decision())
+        elif not self._passing.recall(record):
+            if isinstance(record, Summary):
+                self._recall_summary(record)
+            self._recovery.recall(record)
+
+    def _recall_summary(self, record: Summary) -> None:
+        """A checkpoint begins."""
+        self._passing.outlets.recall_next_seqno(record.next_seqno)
+        self._passing.graphs.recall_previous(record.previous)
+        self._passing.places.recall_uncounted(record.uncounted)
+        self._asked.recall_count(record.asked)
+
+    def _maybe_checkpoint(self) -> bool:
+        """Fold the records into a summary and what is still needed, once they are many."""
+        if not self._checkpoints.may_be_due():
+            return False
+        needed = self._passing.records_needed() + len(self._asked.fold()) + self._recovery.records_needed()
+        if not self._checkpoints.is_due(needed):
+            return False
+        self._checkpoints.replace(self._fold())
+        for group in range(len(self._passing.graphs.decision().groups)):
+            self._outbox.trim(group, EVERYTHING)  # nothing here reads the log
+        return True
+
+    def _fold(self) -> list[Record]:
+        """A checkpoint. Of the edges only what was trimmed is kept; the rest is heard again from the other ends."""
+        graphs = self._passing.graphs
+        previous: tuple[Decision, ...] = () if graphs.previous is None else (graphs.previous,)
+        records: list[Record] = [
+            Summary(
+                self._passing.outlets.next_seqno(),
+                self._asked.count(),
+                self._passing.places.fold_uncounted(),
+                previous,
+            )
+        ]
+        records.extend(self._passing.fold_graphs())
+        records.extend(self._recovery.fold())
+        records.extend(self._asked.fold())
+        records.extend(self._passing.outlets.fold())
+        return records

@@ -1,8 +1,12 @@
-"""A source's own broadcasts to one group, from the first that somebody may still lack on."""
+"""A site's own broadcasts, from the first of each group that somebody may still lack on."""
 
 from tocsin.core.machine import GroupId
+from tocsin.core.message import Record
 from tocsin.protocols.propagation_graph.edges import OutEdge
-from tocsin.protocols.propagation_graph.record_messages import Sent
+from tocsin.protocols.propagation_graph.graphs import Graphs
+from tocsin.protocols.propagation_graph.messages import Ack
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.records import Sent, Settled
 
 
 class Outlet(OutEdge):
@@ -11,8 +15,8 @@ class Outlet(OutEdge):
     `acked`: ordered by the primary destination of the present graph. `settled`: need not be sent again, come what may.
     """
 
-    def __init__(self, group: GroupId) -> None:
-        super().__init__(0)
+    def __init__(self, group: GroupId, start: int) -> None:
+        super().__init__(start)
         self.group = group
         self.waiting: list[Sent] = []  # the places from `settled` on
         self.barriers: list[tuple[int, int]] = []  # as `waiting`, with causal order: (graph, log) when it was broadcast
@@ -25,6 +29,12 @@ class Outlet(OutEdge):
     def at(self, place: int) -> Sent:
         return self.waiting[place - self.settled]
 
+    def barrier(self, place: int) -> tuple[int, int]:
+        return self.barriers[place - self.settled]
+
+    def is_settled(self) -> bool:
+        return self.settled == self.end
+
     def settle(self, settled: int) -> None:
         """Messages below this place need not be sent again."""
         settled = min(settled, self.acked)
@@ -32,6 +42,27 @@ class Outlet(OutEdge):
             del self.waiting[: settled - self.settled]
             del self.barriers[: settled - self.settled]
             self.settled = settled
+
+    def on_answer(self, ack: Ack) -> None:
+        """The primary destination says what it has ordered."""
+        self.probing = False
+        if ack.end > self.acked or ack.settled > self.settled:
+            self.tries = 0
+        self.acked = max(self.acked, ack.end)
+        self.next_send = max(self.next_send, self.acked)
+
+    def on_ordered(self, known: int) -> None:
+        """This site is the primary destination, and messages below this place are in its order."""
+        self.probing = False
+        self.acked = max(self.acked, min(known, self.end))
+        self.next_send = self.acked
+
+    def take_next(self) -> Sent:
+        """This site is the primary destination, and orders the next message."""
+        record = self.at(self.acked)
+        self.acked += 1
+        self.next_send = self.acked
+        return record
 
     def start_over(self) -> None:
         """Another graph: its primary destination will say what it has."""
@@ -41,9 +72,77 @@ class Outlet(OutEdge):
         self.probing = True
 
 
-class Stream:
-    """What a primary destination knows of one source's messages to one group."""
+class Outlets:
+    """The outlets of all groups that this site has broadcast to."""
 
-    def __init__(self) -> None:
-        self.early: dict[int, tuple[int, bytes]] = {}  # the wait queue: by place, number and payload
-        self.news = False  # there is something to acknowledge
+    def __init__(self, options: PropagationGraphOptions, graphs: Graphs) -> None:
+        self._backlog: int = options.backlog
+        self._causal: bool = options.causal
+        self._graphs = graphs
+        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self.by_group: dict[GroupId, Outlet] = {}
+
+    def room(self) -> int:
+        unsettled = 0
+        for outlet in self.by_group.values():
+            unsettled += outlet.end - outlet.settled
+        return self._backlog - unsettled
+
+    def is_settled(self) -> bool:
+        for outlet in self.by_group.values():  # noqa: SIM110
+            if not outlet.is_settled():
+                return False
+        return True
+
+    def outlet(self, group: GroupId) -> Outlet:
+        found = self.by_group.get(group)
+        if found is None:
+            found = Outlet(group, 0)
+            self.by_group[group] = found
+        return found
+
+    def next_record(self, group: GroupId, payload: bytes) -> Sent:
+        """The record of the next broadcast, to be persisted and `put`."""
+        return Sent(group, self._next_seqno, self.outlet(group).end, payload)
+
+    def put(self, record: Sent) -> Outlet:
+        """A broadcast has its number and its place; also when it is read back after a crash."""
+        self._next_seqno = max(self._next_seqno, record.seqno + 1)
+        outlet = self.outlet(record.group)
+        outlet.put(record)
+        if self._causal:
+            outlet.barriers.append((self._graphs.present.number, self._graphs.present.end()))
+        return outlet
+
+    def start_graph(self) -> None:
+        for outlet in self.by_group.values():
+            outlet.start_over()
+
+    # Checkpoints
+
+    def next_seqno(self) -> int:
+        return self._next_seqno
+
+    def recall_next_seqno(self, next_seqno: int) -> None:
+        self._next_seqno = next_seqno
+
+    def recall(self, record: Settled) -> None:
+        """The messages that are not settled follow."""
+        outlet = Outlet(record.group, record.settled)
+        outlet.start_over()
+        self.by_group[record.group] = outlet
+
+    def count(self) -> int:
+        """Records that a checkpoint needs."""
+        needed = 0
+        for outlet in self.by_group.values():
+            needed += len(outlet.waiting) + 1
+        return needed
+
+    def fold(self) -> list[Record]:
+        records: list[Record] = []
+        for group in sorted(self.by_group):
+            outlet = self.by_group[group]
+            records.append(Settled(group, outlet.end, outlet.settled))
+            records.extend(outlet.waiting)
+        return records

@@ -6,15 +6,17 @@ a site ordered itself concerns only its own subtree, so what is settled there is
 
     settled_index   all below the site have the entries before it
     stable_index    everybody has the entries before it; they are not kept
-"""
 
-from bisect import bisect_left
+A graph is open here until it is closed (atomic: the Close is in the log, as its last entry) or the site has stopped
+(non-atomic: it has reported what it has, and the next graph is being decided).
+"""
 
 from tocsin.core.machine import GroupId, SiteId
 from tocsin.protocols.propagation_graph.edges import TreeEdge
 from tocsin.protocols.propagation_graph.graph import Graph
-from tocsin.protocols.propagation_graph.messages import Close, Decision, Pass
-from tocsin.protocols.propagation_graph.record_messages import Passed
+from tocsin.protocols.propagation_graph.in_edge import InEdge
+from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.records import Passed, Staged
 
 
 def final_of(finals: tuple[int, ...], group: GroupId) -> int:
@@ -23,7 +25,7 @@ def final_of(finals: tuple[int, ...], group: GroupId) -> int:
 
 
 class Stage:
-    """A graph is open here until its `closing` is in the log, as the last entry."""
+    """The log of one graph, and its edges."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -32,38 +34,43 @@ class Stage:
         self.first = 0  # place of log[0]; everything before is stable
         self.log: list[Passed | None] = []  # None: the Close
         self.closing: Decision | None = None  # the next graph, once this one is closed
-        self.inward: list[int] = []  # places in the log of what came from the parent and is kept
-        self.inward_first = 0  # number on the parent's edge of inward[0]
-        self.parent_stable = 0  # numbers on the parent's edge below are stable, says the parent
-        self.early: dict[int, Pass | Close] = {}  # the wait queue, by number on the parent's edge
+        self.stopped = False  # non-atomic: this site has reported, and takes nothing more in this graph
+        self.ended = False  # non-atomic: the next graph is decided; the edges mean nothing any more
+        self.inward = InEdge(0)  # of a root: nothing comes
         self.edges: dict[SiteId, TreeEdge] = {child: TreeEdge(0) for child in graph.children}
         self.ranks: dict[GroupId, int] = {}  # next rank, by group whose messages come here
         self.own = 0  # messages ordered here
         self.last_key: tuple[int, ...] = ()  # of the last message from the parent
-        self.said: tuple[int, int] = (0, 0)  # what was last acknowledged to the parent: all here, all below
-        self.ended = False  # non-atomic: the next graph is decided; the edges mean nothing any more
-        self.news = False  # there is something to acknowledge to the parent
 
     def end(self) -> int:
         return self.first + len(self.log)
 
-    def next_inward(self) -> int:
-        """The next number expected on the parent's edge."""
-        return self.inward_first + len(self.inward)
+    def is_open(self) -> bool:
+        return self.closing is None and not self.stopped
 
     def entry(self, index: int) -> Passed | None:
         return self.log[index - self.first]
 
+    def oldest(self) -> Passed | None:
+        """The first message that is kept, if that is one."""
+        return self.log[0] if self.log else None
+
+    def rank(self, group: GroupId) -> int:
+        """The next rank in the group: so many of its messages are here."""
+        return self.ranks.get(group, 0)
+
     def next_key(self, site: SiteId, sites: int) -> tuple[int, ...]:
-        """The place of the next message ordered here in the one order of the graph (see passing.py)."""
+        """The place of the next message ordered here in the one order of the graph (see order.py)."""
         return (*self.last_key, sites - self.graph.level, site, self.own)
+
+    # What happens to a graph
 
     def take(self, record: Passed) -> int:
         """Append a message; its place in the log. It is put on the edges to the children concerned."""
         index = self.end()
         self.log.append(record)
         if record.inward:
-            self.inward.append(index)
+            self.inward.put(index)
             self.last_key = record.key
         else:
             self.own += 1
@@ -78,13 +85,18 @@ class Stage:
         self.log.append(None)
         self.closing = decision
         if self.parent >= 0:
-            self.inward.append(index)
+            self.inward.put(index)
         for child in self.graph.children:
             self.edges[child].put(index)
-        self.early = {}
+        self.inward.forget_early()
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def take_back(self, finals: tuple[int, ...]) -> list[Passed]:
-        """Remove everything from the first message that does not count on; what was removed, in order."""
+        """The next graph is decided: remove everything from the first message that does not count on; what was removed,
+        newest first."""
+        self.stopped = True
         self.ended = True
         start = len(self.log)
         for place in range(len(self.log)):
@@ -93,10 +105,13 @@ class Stage:
                 start = place
                 break
         removed = [record for record in self.log[start:] if record is not None]
+        removed.reverse()
         del self.log[start:]
-        for place in range(len(removed) - 1, -1, -1):
-            self.ranks[removed[place].group] = removed[place].rank
+        for record in removed:
+            self.ranks[record.group] = record.rank
         return removed
+
+    # Who has what
 
     def settled_index(self) -> int:
         found = self.end()
@@ -106,13 +121,11 @@ class Stage:
 
     def settled_inward(self) -> int:
         """Numbers on the parent's edge below this: the whole subtree has them."""
-        return self.inward_first + bisect_left(self.inward, self.settled_index())
+        return self.inward.settled(self.settled_index())
 
     def stable_index(self) -> int:
         found = self.settled_index()
-        if self.parent >= 0 and self.parent_stable < self.next_inward():
-            found = min(found, self.inward[max(0, self.parent_stable - self.inward_first)])
-        return found
+        return min(found, self.inward.first_unstable(found)) if self.parent >= 0 else found
 
     def trim(self) -> list[Passed]:
         """Forget what everybody has; the messages forgotten."""
@@ -120,9 +133,7 @@ class Stage:
         gone = [record for record in self.log[: stable - self.first] if record is not None]
         del self.log[: stable - self.first]
         self.first = stable
-        known = bisect_left(self.inward, stable)
-        del self.inward[:known]
-        self.inward_first += known
+        self.inward.forget(stable)
         for child in self.graph.children:
             self.edges[child].forget(stable)
         return gone
@@ -139,3 +150,25 @@ class Stage:
             if not self.edges[child].is_done():
                 return False
         return True
+
+    # Checkpoints
+
+    def fold(self) -> Staged:
+        """What a checkpoint keeps beside the messages in the log, which follow it and are taken again."""
+        floors = [(child, self.edges[child].floor) for child in self.graph.children]
+        own = self.own
+        for entry in self.log:
+            if entry is not None and not entry.inward:
+                own -= 1
+        ranks = tuple(sorted(self.ranks.items()))
+        return Staged(self.graph.decision, ranks, own, self.last_key, self.inward.floor, tuple(floors))
+
+    def recall(self, record: Staged) -> None:
+        """Go back to what `fold` kept; what the other ends of the edges have is heard again from them."""
+        self.own = record.own
+        self.last_key = record.last_key
+        self.inward = InEdge(record.inward)
+        for group, rank in record.ranks:
+            self.ranks[group] = rank
+        for child, floor in record.floors:
+            self.edges[child] = TreeEdge(floor)

@@ -2,13 +2,12 @@
 
 A site that reports has stopped, so nobody who takes part has more of the present graph than it says. What the one with
 most of a group has counts, and the others get it from there; what only sites without report have does not count, and is
-undone when they are back. The survivors' deliveries are beginnings of one order of the graph (the keys, passing.py), so
+undone when they are back. The survivors' deliveries are beginnings of one order of the graph (the keys, order.py), so
 what one lacks comes after all it has.
 """
 
 from tocsin.core.machine import GroupId, SiteId
-from tocsin.protocols.propagation_graph.messages import Change, Decision
-from tocsin.protocols.propagation_graph.recovery_messages import Report
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
 
 
 def live_members(decision: Decision, group: GroupId) -> list[SiteId]:

@@ -1,0 +1,51 @@
+"""The changes of groups that were asked for at this site."""
+
+from tocsin.core.machine import GroupId, SiteId
+from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.protocols.propagation_graph.messages import Change, Decision
+from tocsin.protocols.propagation_graph.records import Asked
+
+
+class AskedChanges:
+    """Each has a number, and is repeated until a graph brings it."""
+
+    def __init__(self, site: SiteId, checkpoints: Checkpoints) -> None:
+        self._site = site
+        self._checkpoints = checkpoints
+        self._count = 0  # changes asked for so far; every smaller number is persisted
+        self._waiting: list[Asked] = []  # those not yet in a graph, oldest first
+
+    def ask(self, group: GroupId, members: list[SiteId]) -> None:
+        asked = Asked(self._count, group, tuple(sorted(set(members))))
+        self._count += 1
+        self._checkpoints.persist(asked)
+        self._waiting.append(asked)
+
+    def is_empty(self) -> bool:
+        return not self._waiting
+
+    def changes(self) -> list[Change]:
+        """What is asked for, oldest first."""
+        return [Change(asked.number, asked.group, asked.members) for asked in self._waiting]
+
+    def on_graph(self, decision: Decision) -> None:
+        """Forget the changes that a graph brings."""
+        for asker, count in decision.applied:
+            if asker == self._site:
+                self._waiting = [asked for asked in self._waiting if asked.number >= count]
+
+    # Checkpoints
+
+    def recall(self, record: Asked, present: Decision) -> None:
+        self._count = max(self._count, record.number + 1)
+        self._waiting.append(record)
+        self.on_graph(present)
+
+    def count(self) -> int:
+        return self._count
+
+    def recall_count(self, count: int) -> None:
+        self._count = count
+
+    def fold(self) -> list[Asked]:
+        return self._waiting

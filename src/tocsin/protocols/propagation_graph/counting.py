@@ -1,0 +1,86 @@
+"""How far the sources have got in a group that this site has joined: it asks who knows (section 5.1, atomic).
+
+A primary destination must know the next place of each source. Members know it, having all of the group's messages. A
+new member asks the primary destination of the graph before, which has closed that graph then; until it knows, it orders
+nothing in the group and closes no graph.
+"""
+
+from typing import Final
+
+from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
+from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.protocols.propagation_graph.graphs import Graphs
+from tocsin.protocols.propagation_graph.messages import Ask, Decision, Places
+from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.places import SourcePlaces
+from tocsin.protocols.propagation_graph.records import Counted
+
+COUNT: Final = "COUNT"  # key: group; the places of its sources are not known here
+
+
+class Counting:
+    """Asks and answers. What is known and what is not is in `SourcePlaces`."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        options: PropagationGraphOptions,
+        graphs: Graphs,
+        places: SourcePlaces,
+        checkpoints: Checkpoints,
+        outbox: Outbox,
+    ) -> None:
+        self._site = setup.site
+        self._sites = setup.sites
+        self._resend_us: int = options.resend_us
+        self._graphs = graphs
+        self._places = places
+        self._checkpoints = checkpoints
+        self._outbox = outbox
+
+    def _awaited(self) -> list[GroupId]:
+        """The groups that this site should order messages in, and cannot."""
+        graph = self._graphs.present.graph
+        return [group for group in self._places.uncounted() if graph.primary_of(group) == self._site]
+
+    def is_settled(self) -> bool:
+        return not self._awaited()
+
+    def ask(self, now: Micros) -> None:
+        """Ask for what this site needs to know in the present graph."""
+        for group in self._awaited():
+            self.on_timer(now, group)
+
+    def on_timer(self, now: Micros, group: GroupId) -> None:
+        previous = self._graphs.previous
+        if not self._places.is_counted(group) and previous is not None:
+            before = self._primary_before(previous, group)
+            if before >= 0 and before != self._site:
+                self._outbox.send(before, Ask(self._graphs.present.number, group))
+            self._outbox.set_timer(COUNT, group, now + 2 * self._resend_us)
+
+    def _primary_before(self, previous: Decision, group: GroupId) -> SiteId:
+        stage = self._graphs.find(previous.number)
+        graph = stage.graph if stage is not None else self._graphs.graph_of(previous)
+        return graph.primary_of(group)
+
+    def on_ask(self, source: SiteId, ask: Ask) -> None:
+        """Answer when the graph before the asker's is closed here and the places at its end are known here."""
+        if self._graphs.present.number < ask.graph:
+            return
+        if not self._places.is_counted(ask.group) and self._places.joined_in(ask.group) < ask.graph:
+            return
+        self._outbox.send(source, Places(ask.graph, ask.group, tuple(self._places.of_group(ask.group))))
+
+    def on_places(self, source: SiteId, answer: Places) -> bool:
+        """Whether the places in the group were not known here, and are now."""
+        previous = self._graphs.previous
+        if answer.graph != self._graphs.present.number or self._places.is_counted(answer.group) or previous is None:
+            return False
+        if source != self._primary_before(previous, answer.group):
+            return False
+        record = Counted(answer.group, tuple([pair for pair in answer.places if pair[0] < self._sites]))
+        self._checkpoints.persist(record)
+        self._places.on_counted(record)
+        self._outbox.cancel_timer(COUNT, answer.group)
+        return True

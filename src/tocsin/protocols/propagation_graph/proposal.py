@@ -1,0 +1,76 @@
+"""What a manager has heard in its ballot: reports, who is ready, who has voted."""
+
+from tocsin.core.machine import SiteId
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
+from tocsin.protocols.propagation_graph.votes import counted_groups, may_decide, next_decision
+
+
+class Proposal:
+    """Prepare (reports come), install (who has all that counts is ready), accept (votes come)."""
+
+    def __init__(self, sites: int) -> None:
+        self._sites = sites
+        self.ballot = 0  # under way; 0: none
+        self.joined: tuple[int, ...] = ()  # groups in which somebody may be new or back
+        self.decision: Decision | None = None  # what is proposed, once enough have reported
+        self._changes: dict[tuple[SiteId, int], Change] = {}  # that the next graph is to bring
+        self._reports: dict[SiteId, Report] = {}
+        self._ready: set[SiteId] = set()
+        self._accepts: set[SiteId] = set()
+
+    def start(self, ballot: int, present: Decision, changes: dict[tuple[SiteId, int], Change]) -> None:
+        self.ballot = ballot
+        self.decision = None
+        self._reports = {}
+        self._accepts = set()
+        self._changes = dict(changes)
+        self.joined = tuple(counted_groups(present, self._changes))
+
+    def stop(self) -> None:
+        """Another manager has a higher ballot."""
+        self.ballot = 0
+
+    def start_graph(self) -> None:
+        self.ballot = 0
+        self.decision = None
+
+    # Reports
+
+    def add_report(self, site: SiteId, report: Report) -> None:
+        self._reports[site] = report
+
+    def has_report(self, site: SiteId) -> bool:
+        return site in self._reports
+
+    def may_decide(self, present: Decision) -> bool:
+        return may_decide(present, self._sites, sorted(self._reports))
+
+    def propose(self, present: Decision) -> Decision:
+        decision = next_decision(present, self._sites, self._reports, self._changes)
+        self.decision = decision
+        self._ready = set()
+        return decision
+
+    # Who is ready
+
+    def _survivors(self, present: Decision, decision: Decision) -> list[SiteId]:
+        """Those that report and go from the present graph to the next."""
+        return [site for site in sorted(self._reports) if site not in present.away and site not in decision.away]
+
+    def add_ready(self, site: SiteId) -> None:
+        self._ready.add(site)
+
+    def not_ready(self, present: Decision, decision: Decision) -> list[SiteId]:
+        """Survivors that lack something of the present graph that counts."""
+        return [site for site in self._survivors(present, decision) if site not in self._ready]
+
+    # Votes
+
+    def add_accept(self, site: SiteId) -> None:
+        self._accepts.add(site)
+
+    def has_accept(self, site: SiteId) -> bool:
+        return site in self._accepts
+
+    def has_majority(self) -> bool:
+        return 2 * len(self._accepts) > self._sites

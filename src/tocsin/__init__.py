@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tocsin.live.member import Member, join
     from tocsin.live.receipts import Receipt
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result.report.to_json_object()))
     else:
-        print_report(result.report)
+        print_report(result.report, arguments.expect)
     if arguments.expect is None:
         return 0
     return judge("audit", result.report, arguments.expect)

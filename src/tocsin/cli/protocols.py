@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tocsin.cli.tables import output
 from tocsin.core.config import decode_config
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import REGISTRY, find_protocol
@@ -267,7 +268,7 @@ def _cells(entry: dict[str, Any], places: list[tuple[str, int]], with_costs: boo
 
 
 def _print_one(entry: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = output(markup=True)
     console.print(f"[bold]{entry['name']}[/]: {escape(entry['title'])}")
     console.print(f"paper       {escape(entry['paper'])}")
     console.print(f"level       {entry['level']}")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.cli.progress import Bar
-from tocsin.cli.tables import print_verdicts
+from tocsin.cli.tables import output
+from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.properties import Report
 from tocsin.sim.run import SLICE_EVENTS, answer, check_rows
@@ -108,7 +109,7 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
             f"broadcast to last delivery: mean {delay['mean'] / 1e3:.1f} ms, median {delay['p50'] / 1e3:.1f} ms, "
             f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms"
         )
-    print_verdicts(report, promised=scenario.protocol.guarantees)
+    print_verdicts(output(), report, scenario.protocol.guarantees)
 
 
 def _kinds(result: dict[str, Any]) -> list[str]:

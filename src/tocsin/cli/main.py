@@ -65,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _main(words)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what ends now is not torn by another Ctrl-C
-        print(f"tocsin {_verb(words) or ''}: interrupted", file=sys.stderr)
+        print(" ".join(["tocsin", *filter(None, [_verb(words)])]) + ": interrupted", file=sys.stderr)
+        _discard_output()
         return 130
 
 
@@ -133,8 +134,13 @@ def _run(parsed: argparse.Namespace) -> int:
         print(f"tocsin {parsed.verb}: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:  # the reader of our output has enough: not an error of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+
+
+def _discard_output() -> None:
+    """Let go of what is still to be written: at the end Python would wait for a reader that may never read it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

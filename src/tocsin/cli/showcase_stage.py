@@ -56,7 +56,10 @@ class Stage:
     def __enter__(self) -> "Stage":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # interrupted, say: nobody waits for a group to part in order
+            for process in self._processes.values():
+                process.kill()
         for process in self._processes.values():
             _end(process)
         for file in self._files:

@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -214,9 +215,29 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
     if options.is_local:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     wants_log = "spark.log.level" in options.settings
-    with _environment(environment), contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log()):
+    quiet = contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log())
+    with _environment(environment), quiet, _no_jvm_left_behind():
         session: SparkSession = builder.getOrCreate()
     return session
+
+
+@contextlib.contextmanager
+def _no_jvm_left_behind() -> Iterator[None]:
+    """A JVM whose start was interrupted does not notice that nobody waits for it any more, and would stay for ever."""
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for child in _children() - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        raise
+
+
+def _children() -> set[int]:
+    """This process' own, where the system tells (Linux)."""
+    listed = Path("/proc/self/task").glob("*/children")
+    return {int(number) for file in listed for number in file.read_text().split()}
 
 
 def _start_connect(options: SessionOptions) -> "SparkSession":

@@ -14,6 +14,7 @@ from tocsin.core.errors import EnvironmentMissing, TocsinError
 from tocsin.live.operations.status import ask
 from tocsin.live.wire.keys import new_key, write_keys
 
+PROTOCOL = "counter_token"
 SITES = "abcde"
 LOSS = 0.05
 START_SECONDS_MAX = 60.0
@@ -50,7 +51,7 @@ class Stage:
         write_keys(folder / "group.key", [new_key()], replace=(folder / "group.key").exists())
         ports = _free_ports(len(SITES))
         lines = [f'{name} = "127.0.0.1:{port}"' for name, port in zip(SITES, ports, strict=True)]
-        head = ['name = "showcase"', 'protocol = "counter_token"', 'key_file = "group.key"', "[sites]", *lines]
+        head = ['name = "showcase"', f'protocol = "{PROTOCOL}"', 'key_file = "group.key"', "[sites]", *lines]
         self._path.write_text("\n".join([*head, "[journal]", "receives = true", 'durability = "process"']) + "\n")
 
     def __enter__(self) -> "Stage":

@@ -88,6 +88,16 @@ def open_session(options: SessionOptions) -> Iterator["SparkSession"]:
         session.stop()
 
 
+@contextlib.contextmanager
+def given_or_local(session: "SparkSession | None", name: str) -> Iterator["SparkSession"]:
+    """The caller's session, left running; or, if there is none, a local one, stopped at the end."""
+    if session is not None:
+        yield session
+        return
+    with open_session(SessionOptions(name=name)) as started:
+        yield started
+
+
 def start_session(options: SessionOptions) -> "SparkSession":
     _require_pyspark()
     if not options.is_local and options.master is not None:
@@ -108,6 +118,11 @@ def start_session(options: SessionOptions) -> "SparkSession":
 
 def is_connect_session(session: "SparkSession") -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local_session(session: "SparkSession") -> bool:
+    """Whether its tasks run on this machine and see its files."""
+    return not is_connect_session(session) and session.sparkContext.master.startswith("local")
 
 
 @contextlib.contextmanager
@@ -167,7 +182,7 @@ def cancel_all(session: "SparkSession") -> None:
 
 def cores_of(session: "SparkSession", options: SessionOptions) -> int:
     """How many tasks run at once: what the cluster says, else this machine's cores."""
-    if options.is_connect:
+    if is_connect_session(session):
         return int(options.settings.get("spark.default.parallelism", os.cpu_count() or 1))
     return int(session.sparkContext.defaultParallelism)
 

@@ -36,7 +36,16 @@ WIDE = 130  # columns of a console from which on everything fits in one table
 WIDE_AS_A_FILE = 180
 
 
+EXAMPLES = """\
+examples:
+  tocsin protocols                     all of them, with measured costs: a few seconds
+  tocsin protocols counter_token       one: what it promises and assumes, and its options
+  tocsin protocols --no-costs --json   for a program
+"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     parser.add_argument("name", nargs="?", metavar="NAME", help="one protocol: its assumptions and options in full")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--no-costs", action="store_true", help="do not measure messages and delays; quick")

@@ -11,6 +11,7 @@ import signal
 import sys
 
 from tocsin.cli.encoding import make_output_safe
+from tocsin.cli.interrupts import Interrupts
 from tocsin.cli.parser import OneLineParser
 from tocsin.core.errors import TocsinError
 
@@ -61,13 +62,16 @@ exit codes: 0 nothing wrong was found, 1 something asked for did not hold, 2 bad
 def main(arguments: list[str] | None = None) -> int:
     make_output_safe()
     words = sys.argv[1:] if arguments is None else arguments
-    try:
-        return _main(words)
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what ends now is not torn by another Ctrl-C
-        print(" ".join(["tocsin", *filter(None, [_verb(words)])]) + ": interrupted", file=sys.stderr)
-        _discard_output()
-        return 130
+    with Interrupts() as interrupts:
+        try:
+            return _main(words)
+        except BaseException as error:
+            if not interrupts.pressed and not isinstance(error, KeyboardInterrupt):
+                raise
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what ends now is not torn by another Ctrl-C
+    print(" ".join(["tocsin", *filter(None, [_verb(words)])]) + ": interrupted", file=sys.stderr)
+    _discard_output()
+    return 130
 
 
 def _main(words: list[str]) -> int:

@@ -203,3 +203,26 @@ def test_join_leaves_in_order_and_a_second_ctrl_c_stops_at_once(tmp_path: Path) 
         group.signal("c", signal.SIGINT)
         assert group.wait_gone("c") == 130
         assert group.errors("c").count("\n") == 2
+
+
+@pytest.mark.xdist_group("live")
+def test_join_ends_though_nobody_reads_its_output(tmp_path: Path) -> None:
+    """A full pipe stops the output, not the member: the group goes on, status answers, Ctrl-C works."""
+    with LiveGroup(tmp_path, "counter_token") as group:
+        for name in "bc":
+            group.start(name)
+        reader, writer = os.pipe()
+        command = [*group.program, str(group.path), "--as", "a"]
+        stuck = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        group.processes["a"] = stuck
+        group.wait_together()
+        group.send("b", ["x" * 200] * 2_000)  # 600 kB of lines
+        group.wait_delivered(2_000)
+        group.signal("a", signal.SIGINT)
+        time.sleep(1.0)
+        group.signal("a", signal.SIGINT)
+        assert group.wait_gone("a") == 130
+        os.close(reader)
+        assert stuck.stderr is not None
+        stuck.stderr.close()

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.cli.terminal import RED, TOCSIN, on_terminal, plain
+from tests.live.harness import LiveGroup, wait_until
 from tocsin.cli.main import VERBS, main
 from tocsin.core.errors import InputError
 from tocsin.protocols import registry
@@ -163,3 +164,18 @@ def test_keygen_makes_no_folders(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     assert main(["keygen", str(tmp_path / "orders.key")]) == 0
     assert main(["keygen", str(tmp_path / "orders.key")]) == InputError.exit_code, "an existing key is not touched"
+
+
+@pytest.mark.xdist_group("live")
+def test_join_on_a_stdout_that_is_not_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LiveGroup(tmp_path, "counter_token") as group:
+        monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+        group.start("a")
+        monkeypatch.delenv("PYTHONIOENCODING")
+        group.start("b")
+        group.start("c")
+        group.wait_together()
+        group.send("b", ["price 5 € \U0001f514 ü"])
+        group.wait_delivered(1)
+        wait_until("it is written", lambda: len(group.lines("a")) > 1)
+        assert group.lines("a")[-1]["payload"] == "price 5 € \U0001f514 ü"

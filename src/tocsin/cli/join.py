@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from tocsin.cli.event_lines import event_lines
+from tocsin.cli.stdout_thread import StdoutThread
 from tocsin.core.errors import InputError
 from tocsin.live.errors import NotPrimary
 from tocsin.live.frame_format import MESSAGE_BYTES_MAX
@@ -113,9 +114,10 @@ async def _run(arguments: argparse.Namespace) -> int:
     finally:
         reading.cancel()
         stopping.cancel()
-        at_once = await _leave(member, stops)
-        await asyncio.wait([reading] if at_once else [writing, reading])
-    if at_once:
+        in_order = await _leave(member, writing, stops)
+        await asyncio.wait([reading])
+    if not in_order:
+        writing.cancel()
         return 130
     if not reading.cancelled():
         reading.result()
@@ -136,9 +138,9 @@ class _Stops:
         (self.second if self.first.is_set() else self.first).set()
 
 
-async def _leave(member: Member, stops: _Stops) -> bool:
-    """Leave in order, unless a second signal comes; whether one did. Waiting that can be noticed is told."""
-    leaving = asyncio.create_task(member.leave())
+async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -> bool:
+    """Leave in order, unless a second signal comes; whether it was in order. Waiting that can be noticed is told."""
+    leaving = asyncio.create_task(_leave_in_order(member, writing))
     hurry = asyncio.create_task(stops.second.wait())
     await asyncio.wait([leaving, hurry], timeout=TOLD_AFTER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     if not leaving.done() and not hurry.done():
@@ -151,11 +153,16 @@ async def _leave(member: Member, stops: _Stops) -> bool:
     hurry.cancel()
     if leaving.done():
         leaving.result()
-        return False
+        return True
     await member.close()
     leaving.cancel()
     print("tocsin join: stopped at once; what was not yet ordered may be lost", file=sys.stderr)
-    return True
+    return False
+
+
+async def _leave_in_order(member: Member, writing: "asyncio.Task[None]") -> None:
+    await member.leave()
+    await asyncio.wait([writing])  # everything that was delivered is written
 
 
 def _check_reach(group: Group, reach: float) -> None:
@@ -167,11 +174,11 @@ def _check_reach(group: Group, reach: float) -> None:
 
 async def _write(member: Member) -> None:
     """Deliveries to stdout, in order; a batch is one write."""
+    stdout = StdoutThread(asyncio.get_running_loop())
     async for event in member.batches():
         lines = event_lines(event)
         if lines:
-            sys.stdout.write("\n".join(lines) + "\n")
-            sys.stdout.flush()
+            await stdout.write("\n".join(lines) + "\n")
 
 
 async def _read(member: Member, to: str | None, reach: float | None, binary: bool, until_ordered: bool) -> None:

@@ -7,7 +7,7 @@ UNIT := .venv/.compiled
 BENCHMARKS := kernel traces planning pipeline_sweep pipeline_audit reliability live live_brokers live_limits
 SOURCES := $(shell find src/tocsin/core src/tocsin/planning src/tocsin/protocols src/tocsin/sim src/tocsin/live -name '*.py' 2>/dev/null)
 
-.PHONY: help setup run test test-all check bench reproduce lock clean
+.PHONY: help setup run test test-all check bench reproduce wheel lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -43,9 +43,12 @@ bench: setup ## every benchmark: ratios against peers and limits (the live one n
 reproduce: setup ## every table and figure of the five papers on Spark: about an hour; the page is out/reproduce/index.html
 	@$(BIN)/tocsin reproduce --out out/reproduce
 
+wheel: setup ## a compiled wheel and a source archive, in dist/
+	@tools/wheel.sh
+
 lock: ## resolve the dependencies again and write requirements.lock
 	@tools/lock.sh
 
 clean: ## remove what set-up and runs have made
-	@rm -rf .venv build out .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv build dist out .mypy_cache .ruff_cache .hypothesis
 	@find src -name '*.so' -delete

@@ -48,6 +48,7 @@ NOT_COMPILED = {  # what runs once a document or once a run
     "sim/swarm/draw.py",
     "sim/transcript.py",
 }
+OPT_LEVEL = "1"  # as fast as 3 in benchmarks/kernel, in two thirds of gcc's time (docs/design/2026-11-compiled-unit.md)
 STRUCTS = {"Struct", "Message", "Record", "Options", "Config"}  # a file with a class of such a base is not compiled
 
 
@@ -74,7 +75,7 @@ def extensions() -> list[Extension]:
         return []
     from mypyc.build import mypycify
 
-    return list(mypycify(unit(), opt_level="3", debug_level="0", multi_file=True))
+    return list(mypycify(unit(), opt_level=OPT_LEVEL, debug_level="0", multi_file=True))
 
 
 class ParallelBuild(build_ext):

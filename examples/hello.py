@@ -9,12 +9,11 @@ import tempfile
 from pathlib import Path
 
 import tocsin
-from tocsin.live.wire.keys import new_key, write_keys
 
 GROUP = """
 name = "hello"
 protocol = "counter_token"
-key_file = "hello.key"
+plaintext = true  # one process that talks to itself; a group on a network has a key_file, made by tocsin keygen
 [sites]
 a = "127.0.0.1:7411"
 b = "127.0.0.1:7412"
@@ -40,7 +39,6 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         group = Path(folder) / "hello.toml"
         group.write_text(GROUP)
-        write_keys(Path(folder) / "hello.key", [new_key()], replace=False)
         everybody_done = asyncio.Barrier(3)
         heard = await asyncio.gather(*(greet(group, name, everybody_done) for name in "abc"))
     print(f"all three heard the same, in the same order: {heard[0] == heard[1] == heard[2]}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tocsin
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tocsin"
 
@@ -21,6 +23,7 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "live": {"core", "planning", "protocols", "traces"},
     "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
 }
+ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
     "asyncio",
@@ -148,6 +151,76 @@ def test_nothing_but_the_spark_folder_needs_spark() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_table_names_every_folder_and_no_other() -> None:
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    assert folders == {*MAY_IMPORT, *ABOVE_ALL}
+    assert set(PURE) <= folders
+
+
+# What people copy imports only what the library promises.
+
+
+def python_of_people() -> dict[str, str]:
+    """The examples, and the Python in README and docs, by where it stands."""
+    found = {f"examples/{path.name}": path.read_text() for path in sorted((ROOT / "examples").glob("*.py"))}
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        for number, block in enumerate(blocks, 1):
+            found[f"{page.relative_to(ROOT)}, block {number}"] = block
+    return found
+
+
+def names_of_tocsin(code: str) -> set[str]:
+    """Every name of the package that some Python uses: `X` of `tocsin.X` and of `from tocsin import X`; a module that
+    is imported by its path counts as that path."""
+    tree = ast.parse(code)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "tocsin":
+            found.add(node.attr)
+        elif isinstance(node, ast.ImportFrom) and node.module == "tocsin":
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tocsin."):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if alias.name.startswith("tocsin."))
+    return found
+
+
+def test_examples_and_docs_use_only_public_names() -> None:
+    pieces = python_of_people()
+    assert len(pieces) >= 5
+    for where, code in pieces.items():
+        hidden = names_of_tocsin(code) - set(tocsin.__all__)
+        assert not hidden, f"{where} uses {', '.join(sorted(hidden))}, which tocsin.__all__ does not have"
+
+
+def test_hidden_names_are_seen() -> None:
+    code = "import tocsin.sim.run\nfrom tocsin.live import member\nfrom tocsin import join\nasync def f(): tocsin.wal()"
+    assert names_of_tocsin(code) == {"tocsin.sim.run", "tocsin.live", "join", "wal"}
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    assert sorted(tocsin.__all__) == tocsin.__all__
+    for name in tocsin.__all__:
+        assert getattr(tocsin, name).__doc__ or written_doc(name), f"tocsin.{name} says nothing about itself"
+
+
+def written_doc(name: str) -> str | None:
+    """The docstring in the source: compiled classes do not keep theirs."""
+    source = PACKAGE.parent / (tocsin._WHERE[name].replace(".", "/") + ".py")
+    nodes = [node for node in ast.parse(source.read_text()).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    return next(ast.get_docstring(node) for node in nodes if node.name == name)
+
+
+def test_importing_the_library_imports_nothing_heavy() -> None:
+    """Nothing that takes time, and nothing that starts Spark, until it is asked for."""
+    heavy = ["asyncio", "cryptography", "msgspec", "numpy", "pyarrow", "pyspark", "rich", "rustworkx"]
+    program = f"import sys, tocsin; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_tree_names_no_machine() -> None:

@@ -11,6 +11,7 @@ if ! command -v "${CC:-cc}" >/dev/null 2>&1; then
 fi
 echo "compiling core, planning, protocols and sim with mypyc"
 find src -name '*.so' -delete
+rm -rf build/lib* # modules that are gone from the tree would go into a wheel
 mkdir -p build
 if TOCSIN_COMPILE=1 .venv/bin/python setup.py -q build_ext --inplace >build/compile.log 2>&1; then
     find src -name '*.so' -exec touch {} +

@@ -1,6 +1,7 @@
 """Tocsin: reliable, ordered broadcast for groups of Python processes.
 
-Run a group, choose its protocol by simulating it, prove what was delivered.
+Run a group (`join`), choose its protocol by simulating it (`simulate`, `sweep`), prove what was delivered (`check`,
+`audit`). These names, and those below, are the library; everything in its folders may change.
 """
 
 import importlib
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tocsin._sources  # noqa: F401  (first: decides between compiled and interpreted modules)
 
 if TYPE_CHECKING:
+    from tocsin.choosing import SimulationResult, simulate, sweep
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
     from tocsin.live.errors import (
         AlreadyRunning,
@@ -24,10 +26,13 @@ if TYPE_CHECKING:
     from tocsin.live.events import Batch, Delivery, Missed, Rollback, View
     from tocsin.live.member import Member, join
     from tocsin.live.receipts import Receipt
+    from tocsin.properties.report import Report, Verdict
+    from tocsin.proving import audit, check
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {  # imported when first asked for: `import tocsin` stays light
+    "tocsin.choosing": ("SimulationResult", "simulate", "sweep"),
     "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),
     "tocsin.live.errors": (
         "AlreadyRunning",
@@ -43,6 +48,8 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.live.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
     "tocsin.live.member": ("Member", "join"),
     "tocsin.live.receipts": ("Receipt",),
+    "tocsin.properties.report": ("Report", "Verdict"),
+    "tocsin.proving": ("audit", "check"),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -60,13 +67,20 @@ __all__ = [
     "PortTaken",
     "ProtocolFailed",
     "Receipt",
+    "Report",
     "Rollback",
+    "SimulationResult",
     "StorageFailed",
     "TocsinError",
     "TooLarge",
     "Unknown",
+    "Verdict",
     "View",
+    "audit",
+    "check",
     "join",
+    "simulate",
+    "sweep",
 ]
 
 

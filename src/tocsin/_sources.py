@@ -1,13 +1,15 @@
-"""Compiled or interpreted? `TOCSIN_PURE=1`, or sources newer than the compiled unit, make Python read the sources.
+"""Compiled or interpreted? Decided once, before any other module of the package is imported.
 
-mypyc's modules lie beside their sources and Python prefers them. They were compiled as one unit, so it is all or
-nothing: a single edited file switches the whole unit off until `make setup` compiles it again.
+mypyc's modules lie beside their sources, and Python prefers them. They were compiled as one unit, so it is all or
+nothing. In a checkout a source that is newer than the unit switches the whole unit off until `make setup` compiles it
+again; in an installed package nobody edits sources, and the times of files mean nothing there. `TOCSIN_PURE=1` makes
+Python read the sources in any case.
 """
 
 import os
 import sys
 from collections.abc import Sequence
-from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
@@ -29,16 +31,30 @@ class _SourcesOnly:
         return None
 
 
-def _newest(pattern: str) -> float:
-    return max((p.stat().st_mtime for folder in _UNIT for p in (_HERE / folder).rglob(pattern)), default=0.0)
+def why_interpreted(package: Path, pure: str) -> str | None:
+    """Why the package in this folder runs from its sources, given what TOCSIN_PURE says; None: it runs compiled."""
+    if pure not in ("", "0"):
+        return "TOCSIN_PURE is set"
+    built = _times(package, EXTENSION_SUFFIXES[0])  # of this version of Python; others' do not count
+    if not _is_checkout(package):
+        return None if built else "nothing was compiled when it was built"
+    if not built:
+        return "not compiled yet: make setup"
+    if min(built) < max(_times(package, ".py")):
+        return "sources are newer than what was compiled: make setup"
+    return None
 
 
-def _compiled_is_current() -> bool:
-    built = [p.stat().st_mtime for folder in _UNIT for p in (_HERE / folder).rglob("*.so")]
-    return bool(built) and min(built) >= _newest("*.py")
+def _is_checkout(package: Path) -> bool:
+    return package.parent.name == "src" and (package.parent.parent / "setup.py").is_file()
 
 
-COMPILED = os.environ.get("TOCSIN_PURE", "0") in ("", "0") and _compiled_is_current()
+def _times(package: Path, ending: str) -> list[float]:
+    return [path.stat().st_mtime for folder in _UNIT for path in (package / folder).rglob(f"*{ending}")]
+
+
+WHY_INTERPRETED = why_interpreted(_HERE, os.environ.get("TOCSIN_PURE", ""))
+COMPILED = WHY_INTERPRETED is None
 
 if not COMPILED:
     sys.meta_path.insert(0, _SourcesOnly)

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result.report.to_json_object()))
     else:
-        print_report(result.report)
+        print_report(result.report, arguments.expect)
     if arguments.expect is None:
         return 0
     return judge("audit", result.report, arguments.expect)
@@ -79,6 +79,7 @@ class _Call:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._paths: list[str] = arguments.paths
         self._page: Path | None = arguments.report
+        self._expected: str | None = arguments.expect
         self._groups: dict[str, Any] = {}
         if arguments.groups is not None:
             self._groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
@@ -110,7 +111,7 @@ class _Call:
                         )
                         if self._page is not None:
                             surveyed = survey_result(executor, result, self._limits)
-                            write_page(self._page, self._paths, result.report, surveyed)
+                            write_page(self._page, self._paths, result.report, surveyed, self._expected)
                         return result
             finally:
                 if not self._options.is_local:  # a local one ends with this process, a second sooner

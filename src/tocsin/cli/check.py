@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(report.to_json_object()))
     else:
-        print_report(report)
+        print_report(report, arguments.expect)
     if arguments.expect is None:
         return 0
     return judge("check", report, arguments.expect)

@@ -2,11 +2,13 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 import msgspec
 
+from tocsin import __version__
+from tocsin._sources import WHY_INTERPRETED
+from tocsin.cli.tables import Cell, output, print_table
 from tocsin.live.group_config import read_group
 from tocsin.live.operations.doctor import Finding, examine, here
 
@@ -28,20 +30,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     group = read_group(arguments.group)
     site = here(group) if arguments.site is None else group.site(arguments.site)
-    findings = examine(group, site)
+    findings = [_build(), *examine(group, site)]
     healthy = all(finding.ok for finding in findings)
     if arguments.json:
         print(json.dumps({"ok": healthy, "findings": [msgspec.to_builtins(finding) for finding in findings]}))
     else:
-        _print_table(findings)
+        _print(findings)
     return 0 if healthy else 1
 
 
-def _print_table(findings: list[Finding]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _build() -> Finding:
+    if WHY_INTERPRETED is None:
+        return Finding("build", True, f"tocsin {__version__}, compiled")
+    return Finding("build", True, f"tocsin {__version__}, interpreted (slower): {WHY_INTERPRETED}")
 
-    table = Table("check", "", "found", "cure")
-    for finding in findings:
-        table.add_row(finding.check, "ok" if finding.ok else "BAD", finding.found, finding.cure)
-    Console(file=sys.stdout).print(table)
+
+def _print(findings: list[Finding]) -> None:
+    rows: list[list[str | Cell]] = [
+        [finding.check, Cell("ok") if finding.ok else Cell("BAD", "bold red"), finding.found, finding.cure]
+        for finding in findings
+    ]
+    print_table(output(), ["check", "", "found", "cure"], rows, prose=True)

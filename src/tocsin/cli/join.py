@@ -14,11 +14,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from tocsin.cli.event_lines import event_lines
+from tocsin.cli.stdout_thread import StdoutThread
 from tocsin.core.errors import InputError
 from tocsin.live.errors import NotPrimary
 from tocsin.live.frame_format import MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group
-from tocsin.live.member import Member, join
+from tocsin.live.member import LEAVE_SECONDS_MAX, Member, join
 from tocsin.live.receipts import Receipt
 
 EXAMPLES = """\
@@ -26,9 +27,10 @@ examples:
   tocsin join orders.toml --as a                       lines of stdin are broadcast, deliveries come out as JSON lines
   seq 1000 | tocsin join orders.toml --as b --exit-when-done
   tocsin join orders.toml --as c --inject loss=0.05    with faults, to see what happens
-  kill -TERM …                                         leaves the group in order
+  kill -TERM …                                         leaves the group in order; so does Ctrl-C, a second one at once
 """
 READ_BYTES = 1 << 20
+TOLD_AFTER_SECONDS = 0.5  # of leaving: most members have left by then
 READS_AHEAD = 4  # of stdin, before the group has taken what was read
 
 
@@ -92,10 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stops = _Stops(asyncio.get_running_loop())
     member = join(arguments.group, arguments.site, inject=arguments.inject, slow=arguments.slow)
     to, reach = arguments.to, arguments.reach
     if to is not None:
@@ -107,7 +106,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     gc.freeze()  # modules and the group are here to stay: collections that pass over them again cost milliseconds each
     writing = asyncio.create_task(_write(member))
     reading = asyncio.create_task(_read(member, to, reach, arguments.binary, arguments.exit_when_done))
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(stops.first.wait())
     try:
         await asyncio.wait([writing, reading, stopping], return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not reading.exception() and not arguments.exit_when_done:
@@ -115,12 +114,55 @@ async def _run(arguments: argparse.Namespace) -> int:
     finally:
         reading.cancel()
         stopping.cancel()
-        await member.leave()
-        await asyncio.wait([writing, reading])
+        in_order = await _leave(member, writing, stops)
+        await asyncio.wait([reading])
+    if not in_order:
+        writing.cancel()
+        return 130
     if not reading.cancelled():
         reading.result()
     writing.result()
     return 0
+
+
+class _Stops:
+    """SIGTERM and Ctrl-C: the first asks to leave in order, the second not to wait for it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.first = asyncio.Event()
+        self.second = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal)
+
+    def _on_signal(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -> bool:
+    """Leave in order, unless a second signal comes; whether it was in order. Waiting that can be noticed is told."""
+    leaving = asyncio.create_task(_leave_in_order(member, writing))
+    hurry = asyncio.create_task(stops.second.wait())
+    await asyncio.wait([leaving, hurry], timeout=TOLD_AFTER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    if not leaving.done() and not hurry.done():
+        print(
+            f"tocsin join: leaving: what was sent is ordered first, at most {LEAVE_SECONDS_MAX:g} s; "
+            "Ctrl-C again stops at once",
+            file=sys.stderr,
+        )
+    await asyncio.wait([leaving, hurry], return_when=asyncio.FIRST_COMPLETED)
+    hurry.cancel()
+    if leaving.done():
+        leaving.result()
+        return True
+    await member.close()
+    leaving.cancel()
+    print("tocsin join: stopped at once; what was not yet ordered may be lost", file=sys.stderr)
+    return False
+
+
+async def _leave_in_order(member: Member, writing: "asyncio.Task[None]") -> None:
+    await member.leave()
+    await asyncio.wait([writing])  # everything that was delivered is written
 
 
 def _check_reach(group: Group, reach: float) -> None:
@@ -132,11 +174,11 @@ def _check_reach(group: Group, reach: float) -> None:
 
 async def _write(member: Member) -> None:
     """Deliveries to stdout, in order; a batch is one write."""
+    stdout = StdoutThread(asyncio.get_running_loop())
     async for event in member.batches():
         lines = event_lines(event)
         if lines:
-            sys.stdout.write("\n".join(lines) + "\n")
-            sys.stdout.flush()
+            await stdout.write("\n".join(lines) + "\n")
 
 
 async def _read(member: Member, to: str | None, reach: float | None, binary: bool, until_ordered: bool) -> None:

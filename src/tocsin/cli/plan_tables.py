@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from tocsin.cli.tables import output
 from tocsin.planning.distances import HostDistances
 from tocsin.planning.priorities import ListsVerdict, coordinator_tree, largest_family, tree_cost
 from tocsin.planning.propagation import Forest
@@ -158,7 +159,7 @@ def print_reliability(names: list[str], tree: ReliabilityTree, plan: Reliability
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    return output(markup=True)
 
 
 def _table(*columns: str) -> Table:

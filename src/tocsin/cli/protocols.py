@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tocsin.cli.tables import output
 from tocsin.core.config import decode_config
 from tocsin.properties import LEVELS
 from tocsin.protocols.protocol import Protocol
@@ -29,7 +30,16 @@ WIDE = 130  # columns of a console from which on everything fits in one table
 WIDE_AS_A_FILE = 180
 
 
+EXAMPLES = """\
+examples:
+  tocsin protocols                     all of them, with measured costs: a few seconds
+  tocsin protocols counter_token       one: what it promises and assumes, and its options
+  tocsin protocols --no-costs --json   for a program
+"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EXAMPLES
     parser.add_argument("name", nargs="?", metavar="NAME", help="one protocol: its assumptions and options in full")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--no-costs", action="store_true", help="do not measure messages and delays; quick")
@@ -262,7 +272,7 @@ def _cells(entry: dict[str, Any], places: list[tuple[str, int]], with_costs: boo
 
 
 def _print_one(entry: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = output(markup=True)
     console.print(f"[bold]{entry['name']}[/]: {escape(entry['title'])}")
     console.print(f"paper       {escape(entry['paper'])}")
     console.print(f"level       {entry['level']}")

@@ -7,18 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 
 from tocsin.cli.showcase_page import Moment, write_page
-from tocsin.cli.showcase_stage import LOSS, SITES, Stage
+from tocsin.cli.showcase_stage import LOSS, PROTOCOL, SITES, Stage
+from tocsin.cli.tables import Cell, output, print_table
+from tocsin.cli.verdicts import ALARM
 from tocsin.core.errors import TocsinError
 from tocsin.live.storage.trace import write_trace
 from tocsin.properties import FAIL, PASS, check
+from tocsin.protocols.registry import find_protocol
 from tocsin.traces.parquet import read_rows
 
 EXAMPLES = """\
@@ -26,11 +29,9 @@ examples:
   tocsin showcase                       about a minute; nothing is left behind but the page and the trace
   tocsin showcase --messages 5000       a short one
   tocsin showcase --engine check        judge in plain Python in place of Spark
-exit code: 0 every property holds, 1 one does not
+exit code: 0 every promised property holds, 1 one does not
 """
 FINISH_SECONDS_MAX = 120.0
-PROMISED = ("integrity", "validity", "agreement", "uniform_agreement", "fifo", "single_source", "multiple_source")
-ALSO_PROMISED = ("multiple_group", "acyclic", "safe", "view_synchrony")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(tempfile.mkdtemp(prefix="tocsin-showcase-"))
     out.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=arguments.json, highlight=False)
+    console = output(to_stderr=arguments.json)
+    promised = find_protocol(PROTOCOL, "showcase").guarantees
     began = time.monotonic()
     with Stage(out, arguments.messages) as stage:
         moments = _play(stage, arguments.seconds, console)
@@ -64,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
         samples = stage.samples
     console.print(f"         {rows:,} rows of what five members sent, received and delivered: {trace}")
     engine, properties = _judge(trace, arguments.engine, console)
-    page = write_page(out / "showcase.html", samples, moments, properties, engine)
-    held = all(properties[name]["verdict"] == PASS for name in (*PROMISED, *ALSO_PROMISED))
+    page = write_page(out / "showcase.html", samples, moments, properties, promised, engine)
+    held = all(properties[name]["verdict"] == PASS for name in promised)
     if arguments.json:
         answer = {"messages": arguments.messages, "rows": rows, "engine": engine, "held": held, "page": str(page)}
         print(json.dumps({**answer, "properties": properties}))
     else:
-        _print_verdicts(console, properties, engine)
+        _print_verdicts(console, properties, promised, engine)
         console.print(f"\nthe run in pictures: {page}\nits trace:           {trace}")
     return 0 if held else 1
 
@@ -137,17 +139,15 @@ def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, d
     return "tocsin check, in plain Python", found
 
 
-def _print_verdicts(console: Console, properties: dict[str, dict[str, Any]], engine: str) -> None:
-    table = Table(title=f"which guarantees held ({engine})", title_justify="left", box=None, pad_edge=False)
-    table.add_column("property")
-    table.add_column("verdict")
-    table.add_column("checked", justify="right")
-    table.add_column("violations", justify="right")
-    table.add_column("why", overflow="fold")
-    colours = {PASS: "green", FAIL: "bold red"}
+def _print_verdicts(
+    console: Console, properties: dict[str, dict[str, Any]], promised: Collection[str], engine: str
+) -> None:
+    console.print(f"\nwhich guarantees held ({engine})")
+    rows: list[list[str | Cell]] = []
     for name, found in properties.items():
-        colour = colours.get(found["verdict"], "yellow")
+        style = ALARM if name in promised and found["verdict"] == FAIL else {PASS: "green"}.get(found["verdict"], "")
         numbers = (f"{found['checked']:,}", f"{found['violations']:,}")
-        table.add_row(name, f"[{colour}]{found['verdict']}[/]", *numbers, str(found["why"] or ""))
-    console.print()
-    console.print(table)
+        kept = "yes" if name in promised else "no"
+        rows.append([name, kept, Cell(found["verdict"], style), *numbers, str(found["why"] or "")])
+    headings = ("property", "promised", "verdict", "checked", "violations", "why")
+    print_table(console, headings, rows, right=("checked", "violations"), prose=True)

@@ -1,6 +1,7 @@
 """The showcase's page: what happened, drawn; one file, no script, nothing from the network."""
 
 import html
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from tocsin.cli.showcase_stage import SITES, Sample
 WIDTH, HEIGHT, LEFT, TOP = 900, 320, 60, 20
 COLOURS = {"a": "#1b6ca8", "b": "#c8553d", "c": "#2a9d4a", "d": "#8a4fbf", "e": "#b8860b"}
 VERDICTS = {"pass": "#2a9d4a", "fail": "#c8213d"}
+NEUTRAL = "#555"
 
 
 class Moment(NamedTuple):
@@ -18,7 +20,12 @@ class Moment(NamedTuple):
 
 
 def write_page(
-    path: Path, samples: list[Sample], moments: list[Moment], properties: dict[str, dict[str, Any]], engine: str
+    path: Path,
+    samples: list[Sample],
+    moments: list[Moment],
+    properties: dict[str, dict[str, Any]],
+    promised: Collection[str],
+    engine: str,
 ) -> Path:
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Tocsin: a group under fire</title><style>",
@@ -33,7 +40,7 @@ def write_page(
         "well, none while it was down or cut off from the majority.</p>",
         _views(samples, moments),
         f"<h2>Which guarantees held</h2><p>Decided by {html.escape(engine)} from the members' journals.</p>",
-        _table(properties),
+        _table(properties, promised),
         "</html>",
     ]
     path.write_text("".join(parts), encoding="utf-8")
@@ -120,12 +127,15 @@ def _stretches(samples: list[Sample]) -> list[tuple[float, float, int]]:
     return found
 
 
-def _table(properties: dict[str, dict[str, Any]]) -> str:
-    rows = ["<table><tr><th>property<th>verdict<th>checked<th>violations<th>why</tr>"]
+def _table(properties: dict[str, dict[str, Any]], promised: Collection[str]) -> str:
+    """Only a promise that was broken is red."""
+    rows = ["<table><tr><th>property<th>promised<th>verdict<th>checked<th>violations<th>why</tr>"]
     for name, found in properties.items():
-        colour = VERDICTS.get(found["verdict"], "#a07000")
+        verdict = found["verdict"]
+        colour = VERDICTS.get(verdict, NEUTRAL) if name in promised or verdict != "fail" else NEUTRAL
         rows.append(
-            f"<tr><td>{html.escape(name)}<td style='color:{colour}'>{html.escape(found['verdict'])}"
+            f"<tr><td>{html.escape(name)}<td>{'yes' if name in promised else 'no'}"
+            f"<td style='color:{colour}'>{html.escape(verdict)}"
             f"<td class='n'>{found['checked']:,}<td class='n'>{found['violations']:,}"
             f"<td>{html.escape(str(found['why'] or ''))}</tr>"
         )

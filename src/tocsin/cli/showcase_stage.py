@@ -14,6 +14,7 @@ from tocsin.core.errors import EnvironmentMissing, TocsinError
 from tocsin.live.operations.status import ask
 from tocsin.live.wire.keys import new_key, write_keys
 
+PROTOCOL = "counter_token"
 SITES = "abcde"
 LOSS = 0.05
 START_SECONDS_MAX = 60.0
@@ -50,13 +51,16 @@ class Stage:
         write_keys(folder / "group.key", [new_key()], replace=(folder / "group.key").exists())
         ports = _free_ports(len(SITES))
         lines = [f'{name} = "127.0.0.1:{port}"' for name, port in zip(SITES, ports, strict=True)]
-        head = ['name = "showcase"', 'protocol = "counter_token"', 'key_file = "group.key"', "[sites]", *lines]
+        head = ['name = "showcase"', f'protocol = "{PROTOCOL}"', 'key_file = "group.key"', "[sites]", *lines]
         self._path.write_text("\n".join([*head, "[journal]", "receives = true", 'durability = "process"']) + "\n")
 
     def __enter__(self) -> "Stage":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:  # interrupted, say: nobody waits for a group to part in order
+            for process in self._processes.values():
+                process.kill()
         for process in self._processes.values():
             _end(process)
         for file in self._files:

@@ -2,10 +2,10 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+from tocsin.cli.tables import output, print_table
 from tocsin.live.group_config import read_group
 from tocsin.live.operations.status import ask
 
@@ -39,25 +39,24 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(status))
     else:
-        _print_table(status)
+        _print(status)
     return 0
 
 
-def _print_table(status: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(show_header=False, title=f"{status['site']} of {status['group']} ({status['protocol']})")
+def _print(status: dict[str, Any]) -> None:
+    """A line for each part of a member; what is zero or empty is left out."""
+    console = output()
+    console.print(f"{status['site']} of {status['group']} ({status['protocol']})")
     view = status["view"]
     if view is None:
-        table.add_row("view", "none yet")
+        rows = [("view", "none yet")]
     else:
         kind = "primary" if view["primary"] else "not primary"
-        table.add_row("view", f"{view['view']}: {' '.join(view['members'])} ({kind})")
+        rows = [("view", f"{view['view']}: {' '.join(view['members'])} ({kind})")]
     for part in ("queues", "totals", "drops", "injected", "socket", "journal", "process"):
         shown = {name: value for name, value in status[part].items() if value not in (0, "", None, {})}
         if shown:
-            table.add_row(part, "  ".join(f"{name} {value}" for name, value in shown.items()))
+            rows.append((part, "  ".join(f"{name} {value}" for name, value in shown.items())))
     if status["failed"]:
-        table.add_row("failed", status["failed"])
-    Console(file=sys.stdout).print(table)
+        rows.append(("failed", status["failed"]))
+    print_table(console, ["part", "now"], rows, prose=True)

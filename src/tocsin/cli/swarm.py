@@ -5,8 +5,10 @@ import json
 import multiprocessing
 import os
 import re
+import signal
 import time
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from tocsin.cli.progress import Bar
@@ -88,14 +90,23 @@ def _run_all(name: str, seeds: range, processes: int, keep_going: bool) -> list[
                 if _stop(outcomes, keep_going):
                     break
             return outcomes
-        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-            for result in pool.map(_run_chunk, [name] * len(chunks), chunks):
+        # As a context, the pool ends its processes at once at the end: after a violation, and on Ctrl-C.
+        with _pool(processes) as pool:
+            for result in pool.imap(partial(_run_chunk, name), chunks):
                 outcomes += result
                 bar.show(len(outcomes), f"{sum(1 for outcome in outcomes if outcome.violated)} violations")
                 if _stop(outcomes, keep_going):
-                    pool.shutdown(wait=True, cancel_futures=True)
                     break
     return outcomes
+
+
+def _pool(processes: int) -> Pool:
+    """Processes that inherit to ignore Ctrl-C, from their first instruction on: it is for the parent to act on."""
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return multiprocessing.get_context("spawn").Pool(processes)
+    finally:
+        signal.signal(signal.SIGINT, ours)
 
 
 def _run_chunk(name: str, seeds: range) -> list[Outcome]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.cli.progress import Bar
+from tocsin.cli.tables import output, print_table
 from tocsin.core.errors import InputError
 from tocsin.spark.session import SessionOptions, cores_of, open_session, parse_settings
 from tocsin.spark.sweep.cell import OK, CellResult
@@ -116,20 +117,15 @@ def _answer(grid: Grid, results: Results, wanted: list[Place], broken: list[Cell
 
 
 def _print(grid: Grid, results: Results, wanted: list[Place], broken: list[CellResult]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     wanted_metrics = [precision.metric for precision in grid.config.precisions()]
     metrics = dict.fromkeys([*wanted_metrics, *_shown_metrics(grid, results)])
-    table = Table(box=None, pad_edge=False)
-    for key in [*grid.config.grid, "cells", *metrics]:
-        table.add_column(key, no_wrap=True)
+    rows: list[list[str]] = []
     for combination in range(min(grid.combinations, COMBINATIONS_SHOWN)):
         found = [results.find(*place) for place in wanted if place[0] == combination]
         good = [result for result in found if result is not None and result.status == OK]
         cells = [json.dumps(value) for value in grid.parameters(combination).values()]
-        table.add_row(*cells, str(len(good)), *[_interval(good, metric) for metric in metrics])
-    Console(highlight=False, soft_wrap=True).print(table)
+        rows.append([*cells, str(len(good)), *[_interval(good, metric) for metric in metrics]])
+    print_table(output(), [*grid.config.grid, "cells", *metrics], rows)
     if grid.combinations > COMBINATIONS_SHOWN:
         print(f"… and {grid.combinations - COMBINATIONS_SHOWN} combinations more")
     for cell in broken[:FAILURES_SHOWN]:

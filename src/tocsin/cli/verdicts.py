@@ -1,19 +1,34 @@
-"""What `tocsin check` and `tocsin audit` have in common: the same questions, the same answers, told in the same way."""
+"""What `tocsin check` and `tocsin audit` have in common: the same questions, the same answers, told in the same way.
+
+A property that fails is an alarm only where it was promised: by the protocol that was simulated, or by the level that
+the caller expects (`--expect`). Of the others it is told that they did not hold, and no more.
+"""
 
 import argparse
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
-from tocsin.cli.tables import print_verdicts
+from tocsin.cli.tables import Cell, output, print_table
 from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
-from tocsin.properties import LEVELS, NOT_CHECKABLE, Report, failed_properties, unchecked_properties
+from tocsin.properties import (
+    FAIL,
+    LEVELS,
+    NOT_CHECKABLE,
+    PASS,
+    Report,
+    failed_properties,
+    level_properties,
+    unchecked_properties,
+)
 from tocsin.traces.rows import Row
+
+ALARM = "bold red"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,50 +50,68 @@ def judge(verb: str, report: Report, level: str) -> int:
     return 0
 
 
-def print_report(report: Report) -> None:
-    console = Console(highlight=False)
-    print(f"{report.rows:,} rows, {report.runs:,} runs, {report.sites:,} sites")
-    print()
-    print_verdicts(report)
+def print_report(report: Report, expected: str | None = None) -> None:
+    """Everything about a trace, for people; `expected`: the level that should hold."""
+    console = output()
+    promised = () if expected is None else level_properties(expected)
+    console.print(f"{report.rows:,} rows, {report.runs:,} runs, {report.sites:,} sites\n")
+    print_verdicts(console, report, promised, "expected")
+    _print_witnesses(console, report, promised)
+    console.print()
+    for level in LEVELS:
+        failed = failed_properties(report, level)
+        unchecked = unchecked_properties(report, level)
+        line = Text(f"level {level:7} ")
+        if failed:
+            line.append("fails", ALARM if level == expected else "").append(f" by {', '.join(failed)}")
+        else:
+            line.append("holds", "green").append(f", but {NOT_CHECKABLE}: {', '.join(unchecked)}" if unchecked else "")
+        console.print(line)
+
+
+def print_verdicts(console: Console, report: Report, promised: Collection[str], promise: str = "promised") -> None:
+    """A line per property. Those that were promised are marked; only they turn red."""
+    headings = ["property", promise, "verdict", "checked", "violations", "why"]
+    rows: list[list[str | Cell]] = []
+    for name, verdict in report.properties.items():
+        style = ALARM if name in promised and verdict.verdict == FAIL else {PASS: "green"}.get(verdict.verdict, "")
+        numbers = (f"{verdict.checked:,}", f"{verdict.violations:,}")
+        kept = "yes" if name in promised else "no"
+        rows.append([name, kept, Cell(verdict.verdict, style), *numbers, verdict.why or ""])
+    if not promised:  # nobody said what should hold
+        headings.remove(promise)
+        rows = [[row[0], *row[2:]] for row in rows]
+    print_table(console, headings, rows, right=("checked", "violations"), prose=True)
+
+
+def _print_witnesses(console: Console, report: Report, promised: Collection[str]) -> None:
     shown: dict[tuple[Row, ...], str] = {}  # witness: the property under which it was shown
     for name, verdict in report.properties.items():
         if verdict.witness is None:
             continue
-        console.print(f"\n[bold red]{name}[/]: {escape(verdict.why or '')}")
+        console.print()
+        console.print(Text.assemble((name, ALARM if name in promised else "bold"), f": {verdict.why or ''}"))
         if verdict.witness in shown:
-            print(f"(the rows above, under {shown[verdict.witness]})")
+            console.print(f"(the rows above, under {shown[verdict.witness]})")
         else:
-            console.print(_witness_table(verdict.witness))
+            _print_rows(console, verdict.witness)
             shown[verdict.witness] = name
-    print()
-    for level in LEVELS:
-        failed = failed_properties(report, level)
-        unchecked = unchecked_properties(report, level)
-        if failed:
-            console.print(f"level {level:7} [red]fails[/] by {', '.join(failed)}")
-        else:
-            beside = f", but {NOT_CHECKABLE}: {', '.join(unchecked)}" if unchecked else ""
-            console.print(f"level {level:7} [green]holds[/]{beside}")
 
 
-def _witness_table(rows: tuple[Row, ...]) -> Table:
+_NUMBERS = ("order", "time_us", "seqno", "size", "position", "view")
+
+
+def _print_rows(console: Console, rows: tuple[Row, ...]) -> None:
     """The rows as they are in the trace, without the columns that none of them uses."""
-    table = Table(box=None, pad_edge=False)
     used = [name for name in Row._fields if any(getattr(row, name) is not None for row in rows)]
-    for name in used:
-        table.add_column(name, justify="right" if name in _NUMBERS else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(getattr(row, name)) for name in used))
-    return table
-
-
-_NUMBERS = frozenset(["order", "time_us", "seqno", "size", "position", "view"])
+    cells = [[_cell(getattr(row, name)) for name in used] for row in rows]
+    print_table(console, used, cells, right=_NUMBERS)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return escape(" ".join(value) if isinstance(value, tuple) else str(value))
+    return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def write_witnesses(report: Report, folder: Path) -> None:

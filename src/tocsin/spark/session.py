@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -91,6 +92,16 @@ def open_session(options: SessionOptions) -> Iterator["SparkSession"]:
         session.stop()
 
 
+@contextlib.contextmanager
+def given_or_local(session: "SparkSession | None", name: str) -> Iterator["SparkSession"]:
+    """The caller's session, left running; or, if there is none, a local one, stopped at the end."""
+    if session is not None:
+        yield session
+        return
+    with open_session(SessionOptions(name=name)) as started:
+        yield started
+
+
 def start_session(options: SessionOptions) -> "SparkSession":
     _require_pyspark()
     if not options.is_local and options.master is not None:
@@ -113,6 +124,11 @@ def start_session(options: SessionOptions) -> "SparkSession":
 
 def is_connect_session(session: "SparkSession") -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local_session(session: "SparkSession") -> bool:
+    """Whether its tasks run on this machine and see its files."""
+    return not is_connect_session(session) and session.sparkContext.master.startswith("local")
 
 
 @contextlib.contextmanager
@@ -172,7 +188,7 @@ def cancel_all(session: "SparkSession") -> None:
 
 def cores_of(session: "SparkSession", options: SessionOptions) -> int:
     """How many tasks run at once: what the cluster says, else this machine's cores."""
-    if options.is_connect:
+    if is_connect_session(session):
         return int(options.settings.get("spark.default.parallelism", os.cpu_count() or 1))
     return int(session.sparkContext.defaultParallelism)
 
@@ -245,9 +261,29 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
     if options.is_local:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     wants_log = "spark.log.level" in options.settings
-    with _environment(environment), contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log()):
+    quiet = contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log())
+    with _environment(environment), quiet, _no_jvm_left_behind():
         session: SparkSession = builder.getOrCreate()
     return session
+
+
+@contextlib.contextmanager
+def _no_jvm_left_behind() -> Iterator[None]:
+    """A JVM whose start was interrupted does not notice that nobody waits for it any more, and would stay for ever."""
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        for child in _children() - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        raise
+
+
+def _children() -> set[int]:
+    """This process' own, where the system tells (Linux)."""
+    listed = Path("/proc/self/task").glob("*/children")
+    return {int(number) for file in listed for number in file.read_text().split()}
 
 
 def _start_connect(options: SessionOptions) -> "SparkSession":

@@ -1,7 +1,7 @@
 """The report of an audit: one page that needs nothing else, with verdicts, witnesses drawn, and plots."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from pathlib import Path
 
@@ -11,7 +11,15 @@ from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
 from tocsin.properties.kernels.arrays import Ints
 from tocsin.properties.kernels.histogram import Histogram
-from tocsin.properties.report import FAIL, LEVELS, PASS, Report, failed_properties, unchecked_properties
+from tocsin.properties.report import (
+    FAIL,
+    LEVELS,
+    PASS,
+    Report,
+    failed_properties,
+    level_properties,
+    unchecked_properties,
+)
 from tocsin.spark.audit.diagram import witness_diagram
 from tocsin.spark.audit.page_style import STYLE
 from tocsin.spark.audit.plots import Band, Series, bar_plot, line_plot, short_number, short_time
@@ -24,12 +32,14 @@ GROUPS_SHOWN = 6  # of the lines of latency; those with most deliveries
 BUSY_SHARE = 0.02  # of all messages: kinds that are rarer are shown together
 
 
-def write_page(path: Path, paths: Sequence[str], report: Report, surveyed: Surveyed | None) -> None:
+def write_page(
+    path: Path, paths: Sequence[str], report: Report, surveyed: Surveyed | None, expected: str | None = None
+) -> None:
     """Write the page beside its place and rename it there: a reader sees the old page or the new one, never a
-    part.
+    part. `expected`: the level that should hold; only what it promises is told as an alarm.
     """
     try:
-        write_whole(path, page(paths, report, surveyed).encode())
+        write_whole(path, page(paths, report, surveyed, expected).encode())
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(path, 0o666 & ~mask)
@@ -37,13 +47,14 @@ def write_page(path: Path, paths: Sequence[str], report: Report, surveyed: Surve
         raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
 
 
-def page(paths: Sequence[str], report: Report, surveyed: Surveyed | None) -> str:
+def page(paths: Sequence[str], report: Report, surveyed: Surveyed | None, expected: str | None = None) -> str:
     runs, sites = _plural(report.runs, "run"), _plural(report.sites, "site")
+    asked = "no level was expected" if expected is None else f"expected: level {expected}"
     parts = [
         f"<h1>Audit of {escape(_title(paths))}</h1>",
-        f'<p class="lead">{report.rows:,} rows, {report.runs:,} {runs}, {report.sites:,} {sites}</p>',
-        _levels(report),
-        _verdicts(report),
+        f'<p class="lead">{report.rows:,} rows, {report.runs:,} {runs}, {report.sites:,} {sites}; {asked}</p>',
+        _levels(report, expected),
+        _verdicts(report, () if expected is None else level_properties(expected)),
         _witnesses(report),
     ]
     if surveyed is not None:
@@ -66,23 +77,23 @@ def _plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _levels(report: Report) -> str:
+def _levels(report: Report, expected: str | None) -> str:
     items: list[str] = []
     for level in LEVELS:
         failed = failed_properties(report, level)
         unchecked = unchecked_properties(report, level)
-        kind = "fail" if failed else ("open" if unchecked else "pass")
-        said = {"fail": "fails", "open": "holds, as far as it can be checked", "pass": "holds"}[kind]
+        kind = ("fail" if level == expected else "not") if failed else ("open" if unchecked else "pass")
+        said = "holds, as far as it can be checked" if kind == "open" else ("fails" if failed else "holds")
         because = f"fails by {', '.join(failed)}" if failed else ""
         because = because or (f"not checkable: {', '.join(unchecked)}" if unchecked else "")
         items.append(f'<li class="{kind}" title="{escape(because)}"><b>{level}</b><span>{said}</span></li>')
     return f'<ol class="levels">{"".join(items)}</ol>'
 
 
-def _verdicts(report: Report) -> str:
+def _verdicts(report: Report, promised: Collection[str]) -> str:
     rows: list[str] = []
     for name, verdict in report.properties.items():
-        kind = {PASS: "pass", FAIL: "fail"}.get(verdict.verdict, "open")
+        kind = {PASS: "pass", FAIL: "fail" if name in promised else "not"}.get(verdict.verdict, "open")
         link = f'<a href="#{name}">{name}</a>' if verdict.witness is not None else name
         violations = f"{verdict.violations:,}" if verdict.violations else "–"
         rows.append(

@@ -43,6 +43,7 @@ tbody th { font-weight: 500; }
 .pill { border-radius: 999px; padding: 1px 10px; font-size: 13px; white-space: nowrap; }
 .pill.pass { background: var(--pass-back); color: var(--pass); }
 .pill.fail { background: var(--fail-back); color: var(--fail); font-weight: 600; }
+.pill.not { border: 1px solid var(--rule); color: var(--soft); }
 .pill.open { background: var(--open-back); color: var(--open); }
 .card, .plot { border: 1px solid var(--rule); border-radius: 10px; background: var(--card); }
 .card { padding: 16px 18px; margin: 12px 0; }

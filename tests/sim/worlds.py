@@ -74,7 +74,7 @@ SCRIBE = Protocol(
 )
 
 
-class Stage:
+class SmallWorld:
     """A running world with scribes on it."""
 
     def __init__(

@@ -35,8 +35,8 @@ from tocsin.core.message import Message
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite, Request
 
 RULE = "----"
 
@@ -62,7 +62,7 @@ class Transcript:
         self.in_flight: list[tuple[int, int, Message]] = []  # source, target, message; oldest first
         present = [names.index(name) for name in founders] if founders is not None else list(range(len(names)))
         self.sites = [
-            StageSite(
+            ManualSite(
                 site,
                 protocol,
                 decode_config(options, protocol.options, "transcript: `option`"),
@@ -81,26 +81,26 @@ class Transcript:
         words = shlex.split(line, comments=True)
         match words:
             case ["start"]:
-                return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, stage.START)]
+                return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, manual_site.START)]
             case ["start" | "recover", site]:
-                return self._do(self._site(site), stage.START)
+                return self._do(self._site(site), manual_site.START)
             case ["crash", site]:
-                return self._do(self._site(site), stage.CRASH)
+                return self._do(self._site(site), manual_site.CRASH)
             case ["leave", site]:
-                return self._do(self._site(site), stage.LEAVE)
+                return self._do(self._site(site), manual_site.LEAVE)
             case ["broadcast", site, payload]:
                 return self._broadcast(self._site(site), 0, payload)
             case ["broadcast", site, group, payload]:
                 return self._broadcast(self._site(site), self.group_names.index(group), payload)
             case ["change", site, group, *members]:
-                happening = Input(stage.CHANGE, self.now)
+                happening = Input(manual_site.CHANGE, self.now)
                 if group not in self.group_names:
                     self.group_names.append(group)
                 happening.number = self.group_names.index(group)
                 happening.sites = sorted(self._site(member) for member in members)
                 return self._act(self._site(site), happening)
             case ["detect", site, "down" | "up" as which, peer]:
-                happening = Input(stage.PEER_DOWN if which == "down" else stage.PEER_UP, self.now)
+                happening = Input(manual_site.PEER_DOWN if which == "down" else manual_site.PEER_UP, self.now)
                 happening.peer = self._site(peer)
                 return self._act(self._site(site), happening)
             case ["fire", site, timer]:
@@ -123,7 +123,7 @@ class Transcript:
         return self._act(site, Input(what, self.now))
 
     def _broadcast(self, site: int, group: int, payload: str) -> list[str]:
-        happening = Input(stage.BROADCAST, self.now)
+        happening = Input(manual_site.BROADCAST, self.now)
         happening.number = group
         happening.payload = payload.encode()
         return self._act(site, happening)
@@ -134,7 +134,7 @@ class Transcript:
         if deadline is None:
             raise InputError(f"transcript: timer {timer} is not set at {self.names[site]}")
         self.now = max(self.now, deadline)
-        happening = Input(stage.TIMER, self.now)
+        happening = Input(manual_site.TIMER, self.now)
         happening.timer = name
         happening.number = int(key)
         return self._act(site, happening)
@@ -150,7 +150,7 @@ class Transcript:
                     del self.in_flight[index]
                 if way == "lose":
                     return []
-                happening = Input(stage.RECEIVE, self.now)
+                happening = Input(manual_site.RECEIVE, self.now)
                 happening.peer = source
                 happening.message = message
                 return self._act(target, happening)
@@ -158,7 +158,7 @@ class Transcript:
 
     def _act(self, site: int, happening: Input) -> list[str]:
         host = self.sites[site]
-        if host.machine is None and happening.what != stage.START:
+        if host.machine is None and happening.what != manual_site.START:
             return ["lost: the site is down"]
         requests = host.apply(happening)
         for request in requests:

@@ -15,9 +15,9 @@ from tocsin.protocols.coordinator_tree import messages as wire
 from tocsin.protocols.coordinator_tree.fills import Fills
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
-from tocsin.sim import stage
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input
 from tocsin.sim.run import simulate
-from tocsin.sim.stage import Input
 from tocsin.sim.swarm.draw import draw_scenario
 from tocsin.sim.swarm.swarm import run_document
 
@@ -221,7 +221,7 @@ def test_a_peer_can_never_crash_us(order: str) -> None:
         for _ in range(120):
             if rng.chance(0.3) and site.timers:
                 name, key = sorted(site.timers)[rng.below(len(site.timers))]
-                happening = Input(stage.TIMER, 0)
+                happening = Input(manual_site.TIMER, 0)
                 happening.timer = name
                 happening.number = key
                 site.apply(happening)
@@ -232,8 +232,8 @@ def test_a_peer_can_never_crash_us(order: str) -> None:
         for stream in site.machine._streams.all:
             assert stream.seat.coordinator in {-1, 1, *stream.above}
             assert set(stream.kept) == set(stream.kept_numbers.values())
-        site.apply(Input(stage.CRASH, 0))
-        site.apply(Input(stage.START, 0))
+        site.apply(Input(manual_site.CRASH, 0))
+        site.apply(Input(manual_site.START, 0))
     assert dropped > 1_000
 
 
@@ -242,7 +242,7 @@ def test_a_coordinator_below_us_is_not_believed() -> None:
     site = a_site(1, 4, silence=2)
     receive(site, 0, wire.Null((wire.Progress(0, 3, 0, 0),)))
     for _ in range(3):
-        happening = Input(stage.TIMER, 0)
+        happening = Input(manual_site.TIMER, 0)
         happening.timer = "PERIOD"
         site.apply(happening)
     seat = stream_of(site, 0).seat
@@ -257,7 +257,7 @@ def test_desc_is_passed_on_to_the_coordinator_a_bounded_number_of_times() -> Non
     site = a_site(2, 4)
     have = RangeSet().to_wire()
     receive(site, 0, wire.Data(0, 0, 1, 1, b"x"))
-    happening = Input(stage.TIMER, 10_000)
+    happening = Input(manual_site.TIMER, 10_000)
     happening.timer = "GAP"
     happening.number = 0
     site.apply(happening)
@@ -275,7 +275,7 @@ def test_nobody_else_numbers_our_messages() -> None:
     foolish = wire.Holding(0, 0, 1, True, rangeset_of([0, 1, 2, 3]).to_wire())
     assert not [request for request in receive(site, 1, wire.Desc((foolish,), 0)) if request.what == "send"]
     receive(site, 1, wire.Tidings((wire.Told(0, 0, 9),)))
-    happening = Input(stage.BROADCAST, 0)
+    happening = Input(manual_site.BROADCAST, 0)
     happening.payload = b"first"
     sent = [request.message for request in site.apply(happening) if request.what == "multicast"]
     assert sent == [wire.Data(0, 0, 0, 0, b"first")]

@@ -13,39 +13,39 @@ from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import Data, Have, Held, Null, Prefix, Progress, Summary
 from tocsin.protocols.coordinator_tree.storage import RECORDS_MAX
 from tocsin.protocols.coordinator_tree.stream import Stream
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite, Request
 
 
-def a_site(site: int = 1, sites: int = 3, groups: list[list[int]] | None = None, **options: Any) -> StageSite:
+def a_site(site: int = 1, sites: int = 3, groups: list[list[int]] | None = None, **options: Any) -> ManualSite:
     """One site on a stage, started."""
     everybody = list(range(sites))
     decoded = decode_config({"measure_periods": 0, **options}, PROTOCOL.options, "test")
-    made = StageSite(site, PROTOCOL, decoded, sites, everybody, groups or [everybody], None, 0)
-    made.apply(Input(stage.START, 0))
+    made = ManualSite(site, PROTOCOL, decoded, sites, everybody, groups or [everybody], None, 0)
+    made.apply(Input(manual_site.START, 0))
     return made
 
 
-def receive(site: StageSite, source: int, message: Message) -> list[Request]:
-    happening = Input(stage.RECEIVE, 0)
+def receive(site: ManualSite, source: int, message: Message) -> list[Request]:
+    happening = Input(manual_site.RECEIVE, 0)
     happening.peer = source
     happening.message = message
     return site.apply(happening)
 
 
-def broadcast(site: StageSite, payload: bytes, group: int = 0) -> list[Request]:
-    happening = Input(stage.BROADCAST, 0)
+def broadcast(site: ManualSite, payload: bytes, group: int = 0) -> list[Request]:
+    happening = Input(manual_site.BROADCAST, 0)
     happening.payload = payload
     happening.number = group
     return site.apply(happening)
 
 
-def restart(site: StageSite) -> list[Request]:
-    site.apply(Input(stage.CRASH, 0))
-    return site.apply(Input(stage.START, 0))
+def restart(site: ManualSite) -> list[Request]:
+    site.apply(Input(manual_site.CRASH, 0))
+    return site.apply(Input(manual_site.START, 0))
 
 
-def stream_of(site: StageSite, origin: int, group: int = 0) -> Stream:
+def stream_of(site: ManualSite, origin: int, group: int = 0) -> Stream:
     assert isinstance(site.machine, CoordinatorTree)
     stream = site.machine.stream(group, origin)
     assert stream is not None

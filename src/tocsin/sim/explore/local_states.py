@@ -11,10 +11,10 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from tocsin.core.machine import Micros, SiteId
-from tocsin.sim import stage
+from tocsin.sim import manual_site
 from tocsin.sim.explore.fingerprint import fingerprint
 from tocsin.sim.explore.flights import MESSAGE, Flights
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim.manual_site import Input, ManualSite, Request
 
 Event = tuple[Any, ...]  # what an application saw: event, group, origin, seqno, view, members
 
@@ -53,7 +53,7 @@ class Cast(ABC):
     """Makes the sites of a scenario, as they are before their start."""
 
     @abstractmethod
-    def make_site(self, site: SiteId) -> StageSite: ...
+    def make_site(self, site: SiteId) -> ManualSite: ...
 
 
 class LocalStates:
@@ -100,11 +100,11 @@ class LocalStates:
         message = happening.message
         if message is not None:
             received = received.union(message.carries())
-        if happening.what == stage.BROADCAST:
+        if happening.what == manual_site.BROADCAST:
             story.append(("broadcast", happening.number, local.site, site.accepted, None, None))
-        elif happening.what == stage.CRASH:
+        elif happening.what == manual_site.CRASH:
             story.append(("crash", None, None, None, None, None))
-        elif happening.what == stage.START and was_down_before:
+        elif happening.what == manual_site.START and was_down_before:
             story.append(("recover", None, None, None, None, None))
         view = local.view
         sends: list[int] = []
@@ -120,7 +120,7 @@ class LocalStates:
         new.view = view
         return Transition(self._add(new, site), sends, len(story) > len(local.story))
 
-    def _add(self, local: Local, site: StageSite) -> int:
+    def _add(self, local: Local, site: ManualSite) -> int:
         digest = fingerprint(
             local.site,
             site.machine,

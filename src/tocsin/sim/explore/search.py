@@ -22,8 +22,8 @@ from tocsin.sim.explore.exploration import Exploration, Limits, Step, Violation,
 from tocsin.sim.explore.flights import Flights
 from tocsin.sim.explore.local_states import Cast, LocalStates
 from tocsin.sim.explore.successors import Bounds, Move, State, Successors, Turn, state_of_key
+from tocsin.sim.manual_site import ManualSite
 from tocsin.sim.scenario import Scenario
-from tocsin.sim.stage import StageSite
 
 COUNTED_MAX = 2_000_000  # states of which the executions are counted; beyond, the edges would need too much memory
 
@@ -34,9 +34,9 @@ class _ScenarioCast(Cast):
         self._seed = seed
         self._founders = [site for site in range(len(scenario.names)) if site not in absent]
 
-    def make_site(self, site: SiteId) -> StageSite:
+    def make_site(self, site: SiteId) -> ManualSite:
         scenario = self._scenario
-        return StageSite(
+        return ManualSite(
             site,
             scenario.protocol,
             scenario.options,

@@ -1,4 +1,4 @@
-"""One machine on a stage: inputs are put to it by hand, and what it requested is read off as a list.
+"""A site driven by hand: each input is given to its machine by the caller, and its effects come back as a list.
 
 The explorer and the golden transcripts use it. Stable storage is durable at once. A machine is deterministic and
 hears of nothing but its own inputs, so its state is a function of the list of its inputs so far.
@@ -76,7 +76,7 @@ class Request:
         self.primary = False
 
 
-class StageSite(Outbox):
+class ManualSite(Outbox):
     """A site: up with a machine, or down with a disk."""
 
     def __init__(

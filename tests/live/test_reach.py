@@ -39,13 +39,13 @@ def test_copies_travel_apart(tmp_path: Path) -> None:
         async with tocsin.join(path, "a") as a, tocsin.join(path, "b") as b:
             await a.broadcast(b"first", reach=0.5)  # waits until all were heard of
             await until(lambda: b.stat_delivered == 1)
-            before = a._wire.stat_frames_sent
+            before = a._wire.stat_packets_sent
             receipt = await a.broadcast(b"second", reach=0.999999)
             planned = a._driver.machine.plan(0, 0.999999).messages  # type: ignore[attr-defined]
             assert receipt.reach is not None and receipt.reach >= 0.999999
             await until(lambda: b.stat_delivered == 2)
             assert planned >= 5, "little is known yet"
-            assert a._wire.stat_frames_sent - before >= planned, "as many frames as copies"
+            assert a._wire.stat_packets_sent - before >= planned, "as many packets as copies"
 
     run(body)
 

@@ -1,4 +1,4 @@
-"""Between sites and datagrams: seals, cuts, sends, receives, assembles, opens; injects faults; asks for lost segments.
+"""Between sites and datagrams: seals, cuts, sends, receives, assembles, opens; injects faults; asks for lost datagrams.
 
 What comes out towards the driver is authentic, of a member of the group, meant for this member, and not a replay.
 Everything else is counted by reason and dropped here, in bounded work.
@@ -15,21 +15,21 @@ import msgspec
 from tocsin.live.clock import now_us
 from tocsin.live.group_config import UDP_HEADERS, Address, Group
 from tocsin.live.wire import kernel_filter, wire_messages
-from tocsin.live.wire.inject import Injector
-from tocsin.live.wire.seal import HEADER, TAG_BYTES, Keyring, Opener, Sealer
-from tocsin.live.wire.segments import (
+from tocsin.live.wire.datagrams import (
     ASK_AFTER_US,
+    DATAGRAM_HEADER_BYTES,
     HEADER_BYTES,
     OFFSET,
     SEALED_BYTES_MAX,
-    SEGMENT_HEADER_BYTES,
     Assembler,
     Splitter,
 )
+from tocsin.live.wire.inject import Injector
+from tocsin.live.wire.seal import HEADER, TAG_BYTES, Keyring, Opener, Sealer
 from tocsin.live.wire.udp import RECEIVE_BYTES, Endpoint, receive
 
 MESSAGE: Final = 0  # a message of the protocol
-ASK: Final = 1  # segments are missing
+ASK: Final = 1  # datagrams are missing
 PROBE: Final = 2  # is anybody there; `tocsin doctor` asks
 REPLY: Final = 3
 BUNDLE: Final = 4  # several messages of the protocol
@@ -37,7 +37,7 @@ BUNDLE: Final = 4  # several messages of the protocol
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 DRAIN_MAX: Final = 64  # calls of receive in one turn of the loop, so that timers and the application get theirs
 BUNDLED_OVERHEAD: Final = 8  # bytes at most that a message costs in a bundle beside its own
-SENT_BYTES_MAX: Final = 16 << 20  # frames kept for receivers that lack a segment
+SENT_BYTES_MAX: Final = 16 << 20  # packets kept for receivers that lack a datagram
 SINGLES_MAX: Final = 3  # targets of a single datagram, up to which multicast saves nothing (docs/runtime.md)
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 
@@ -64,12 +64,12 @@ class Wire:
         session_number: int,
         newest: dict[int, int],
     ) -> None:
-        self.drops: dict[str, int] = {}  # datagrams and frames dropped, by reason
-        self.stat_frames_sent = 0
-        self.stat_frames_received = 0
+        self.drops: dict[str, int] = {}  # datagrams and packets dropped, by reason
+        self.stat_packets_sent = 0
+        self.stat_packets_received = 0
         self.stat_bytes_received = 0
-        self.stat_asked = 0  # requests for lost segments, sent
-        self.stat_repaired = 0  # segments sent again
+        self.stat_asked = 0  # requests for lost datagrams, sent
+        self.stat_repaired = 0  # datagrams sent again
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
         self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
@@ -84,7 +84,7 @@ class Wire:
         self._splitter = Splitter(group.mtu - UDP_HEADERS[socket.AddressFamily(group.family)])
         self._assembler = Assembler()
         self._buffer = bytearray(RECEIVE_BYTES)
-        self._sent: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()  # counter -> header, sealed; many segments
+        self._sent: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()  # counter -> header, sealed; many datagrams
         self._sent_bytes = 0
         self._bitmap_bytes = (len(group.sites) + 7) // 8
         self._prefix_bytes = 1 + self._bitmap_bytes
@@ -140,9 +140,9 @@ class Wire:
     # Sending
 
     def send(self, targets: list[int], body: bytes, droppable: bool) -> None:
-        """A message of the protocol for these sites. Small ones for the same sites go in one frame, at `flush`.
+        """A message of the protocol for these sites. Small ones for the same sites go in one packet, at `flush`.
 
-        A second copy of a message is meant to arrive where the first is lost: it goes in a frame of its own.
+        A second copy of a message is meant to arrive where the first is lost: it goes in a packet of its own.
         """
         size = len(body) + BUNDLED_OVERHEAD
         if self._bundle and (
@@ -152,7 +152,7 @@ class Wire:
         ):
             self.flush()
         if size > self._bundle_bytes_max:
-            self._send_frame(targets, MESSAGE, body, droppable)
+            self._send_packet(targets, MESSAGE, body, droppable)
             return
         self._bundle.append(body)
         self._bundle_targets = targets
@@ -167,12 +167,12 @@ class Wire:
         self._bundle = []
         self._bundle_bytes = 0
         if len(bundle) == 1:
-            self._send_frame(self._bundle_targets, MESSAGE, bundle[0], self._bundle_droppable)
+            self._send_packet(self._bundle_targets, MESSAGE, bundle[0], self._bundle_droppable)
         else:
-            self._send_frame(self._bundle_targets, BUNDLE, wire_messages.encode(bundle), self._bundle_droppable)
+            self._send_packet(self._bundle_targets, BUNDLE, wire_messages.encode(bundle), self._bundle_droppable)
 
-    def _send_frame(self, targets: list[int], kind: int, body: bytes, droppable: bool) -> None:
-        """One sealed frame for all these sites."""
+    def _send_packet(self, targets: list[int], kind: int, body: bytes, droppable: bool) -> None:
+        """One sealed packet for all these sites."""
         header, sealed = self.sealer.seal(b"".join((self._prefix(kind, targets), body)))
         bursts = self._splitter.split(header, sealed)
         if len(sealed) > self._splitter.chunk_bytes:
@@ -183,7 +183,7 @@ class Wire:
             addresses: list[Address] = [self.endpoint.multicast_address]
         else:
             addresses = [self._group.addresses[target] for target in self._next_first(targets) if target not in cut]
-        self.stat_frames_sent += 1
+        self.stat_packets_sent += 1
         for address in addresses:
             for burst in bursts:
                 self.endpoint.send(address, burst, droppable)
@@ -194,7 +194,7 @@ class Wire:
         while the second is still being sent to."""
         if self.endpoint.multicast_address is None or targets < 2:
             return False
-        return targets > SINGLES_MAX or bursts > 1 or size > self._splitter.segment_bytes
+        return targets > SINGLES_MAX or bursts > 1 or size > self._splitter.datagram_bytes
 
     def _next_first(self, targets: list[int]) -> list[int]:
         """The sites after this one first: where a token goes round, the next has the most to do."""
@@ -215,7 +215,7 @@ class Wire:
             self._loop.remove_writer(self.endpoint.main)
 
     def _prefix(self, kind: int, targets: list[int]) -> bytes:
-        """Kind and bitmap of targets: sealed with the content, so that nobody can redirect a frame."""
+        """Kind and bitmap of targets: sealed with the content, so that nobody can redirect a packet."""
         key = (kind, tuple(targets))
         prefix = self._prefixes.get(key)
         if prefix is None:
@@ -259,26 +259,26 @@ class Wire:
             self._inject(view, size or len(view), address)
         elif size == 0 or len(view) <= size:
             self._on_datagram(view, address)
-        elif not self._on_whole_frame(view, size, address):
+        elif not self._on_whole_packet(view, size, address):
             for at in range(0, len(view), size):
                 self._on_datagram(view[at : at + size], address)
 
-    def _on_whole_frame(self, view: memoryview, size: int, address: Address) -> bool:
-        """The usual case: the datagrams of this call are one frame, in order. The seal tells whether it is so."""
-        if len(view) < SEGMENT_HEADER_BYTES or OFFSET.unpack_from(view, HEADER_BYTES)[0] != 0:
+    def _on_whole_packet(self, view: memoryview, size: int, address: Address) -> bool:
+        """The usual case: the datagrams of this call are one packet, in order. The seal tells whether it is so."""
+        if len(view) < DATAGRAM_HEADER_BYTES or OFFSET.unpack_from(view, HEADER_BYTES)[0] != 0:
             return False
         header = bytes(view[:HEADER_BYTES])
         fields = HEADER.unpack(header)
         total = fields[7]
-        if total != len(view) - -(-len(view) // size) * SEGMENT_HEADER_BYTES:
+        if total != len(view) - -(-len(view) // size) * DATAGRAM_HEADER_BYTES:
             return False
         sender = self._checked_sender(fields, address)
         if sender < 0:
             return True
-        sealed = b"".join([view[at + SEGMENT_HEADER_BYTES : at + size] for at in range(0, len(view), size)])
+        sealed = b"".join([view[at + DATAGRAM_HEADER_BYTES : at + size] for at in range(0, len(view), size)])
         content, reason = self.opener.open_fields(header, fields, sealed)
         if content is None and reason == "seal":
-            return False  # segments of several frames: take them one by one
+            return False  # datagrams of several packets: take them one by one
         self._on_opened(sender, content, reason, address)
         return True
 
@@ -310,7 +310,7 @@ class Wire:
             self._receiver.on_turn_end()
 
     def _on_datagram(self, view: memoryview, address: Address) -> None:
-        if len(view) <= SEGMENT_HEADER_BYTES:
+        if len(view) <= DATAGRAM_HEADER_BYTES:
             self._drop("short")
             return
         header = bytes(view[:HEADER_BYTES])
@@ -319,7 +319,7 @@ class Wire:
         if sender < 0:
             return
         total = fields[7]
-        chunk = view[SEGMENT_HEADER_BYTES:]
+        chunk = view[DATAGRAM_HEADER_BYTES:]
         if total == len(chunk):
             sealed: bytes | None = bytes(chunk)
         elif sender == PROBER or total > SEALED_BYTES_MAX:
@@ -369,7 +369,7 @@ class Wire:
         if sender == PROBER or not content[1 + (site >> 3)] >> (site & 7) & 1:
             self._drop("target")
             return
-        self.stat_frames_received += 1
+        self.stat_packets_received += 1
         if kind == MESSAGE:
             if self._receiver is not None:
                 self._receiver.on_content(sender, body)
@@ -397,14 +397,14 @@ class Wire:
             self.endpoint.send(address, burst, True)
         self._watch_writable()
 
-    # Lost segments
+    # Lost datagrams
 
     def _ask(self) -> None:
         self._asking = None
         for sender, header, gaps in self._assembler.gaps(now_us()):
             self.stat_asked += 1
             counter = HEADER.unpack(header)[6]
-            self._send_frame([sender], ASK, wire_messages.encode(wire_messages.Ask(counter, gaps)), False)
+            self._send_packet([sender], ASK, wire_messages.encode(wire_messages.Ask(counter, gaps)), False)
         if len(self._assembler):
             self._asking = self._loop.call_later(ASK_AFTER_US / 1e6, self._ask)
 

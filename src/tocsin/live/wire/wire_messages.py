@@ -6,7 +6,7 @@ import msgspec
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Segments of the frame with this counter are missing."""
+    """Datagrams of the packet with this counter are missing."""
 
     counter: int
     gaps: list[tuple[int, int]]  # offset, end

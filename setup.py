@@ -24,7 +24,7 @@ LIVE = (  # what every datagram and every message goes through
     "happenings",
     "packing",
     "receipts",
-    "storage/delivery_log",
+    "storage/logged_frames",
     "storage/keeper",
     "storage/log",
     "storage/log_files",
@@ -32,7 +32,7 @@ LIVE = (  # what every datagram and every message goes through
     "timers",
     "wire/inject",
     "wire/seal",
-    "wire/segments",
+    "wire/datagrams",
     "wire/udp",
     "wire/wire",
 )

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from tocsin.live.frame_format import FRAME_BYTES, Packed, unpack
 from tocsin.live.happenings import Delivered, Happening, RolledBack
-from tocsin.live.storage.delivery_log import FrameLog
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 Slow = Literal["block", "spill", "leave"]
 
@@ -21,14 +21,14 @@ MESSAGE_COST: Final = 64  # bytes that a waiting message takes beside its payloa
 class Backlog:
     """A queue with one reader."""
 
-    def __init__(self, limit_bytes: int, slow: Slow, log: FrameLog) -> None:
+    def __init__(self, limit_bytes: int, slow: Slow, frames: LoggedFrames) -> None:
         self.waiting_bytes = 0
         self.stat_blocked = 0  # times that the member stood still
         self.stat_spilled = 0  # frames whose payloads were forgotten
         self.is_over = False  # above the limit, since it was last below half of it
         self._limit = limit_bytes
         self._slow: Slow = slow
-        self._log = log
+        self._frames = frames
         self._items: deque[Happening] = deque()
         self._spilled: dict[int, deque[int]] = {}  # by group: log positions of forgotten frames, oldest first
         self._waiter: asyncio.Future[None] | None = None
@@ -95,7 +95,7 @@ class Backlog:
                     self.is_over = False
             else:
                 self._spilled[item.group].popleft()
-                content = unpack(self._log.read_any(item.group, item.log_position, 1)[0].payload)
+                content = unpack(self._frames.read_any(item.group, item.log_position, 1)[0].payload)
                 assert isinstance(content, Packed)
                 item.payloads = content.messages
         return item

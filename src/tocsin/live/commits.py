@@ -13,7 +13,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.live.errors import StorageFailed
 from tocsin.live.happenings import Happening, Sending
 from tocsin.live.storage import log_format
-from tocsin.live.storage.log import Laid, Wal
+from tocsin.live.storage.log import Laid, Log
 
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 
@@ -39,10 +39,10 @@ class Owner(Protocol):
 class Commits:
     """One member's; the owner adds what its steps make visible, and says where steps and turns end."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, wal: Wal, waits_for_disk: bool, owner: Owner) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: Log, waits_for_disk: bool, owner: Owner) -> None:
         self.stat_commits = 0
         self._loop = loop
-        self._wal = wal
+        self._log = log
         self._waits_for_disk = waits_for_disk
         self._owner = owner
         self._visible: list[Visible] = []  # waits for what is staged
@@ -61,22 +61,22 @@ class Commits:
     def drop(self) -> None:
         """The owner has failed: nothing becomes visible any more."""
         self._visible = []
-        self._wal.drop_staged()
+        self._log.drop_staged()
 
     def end_step(self) -> None:
         if self._waits_for_disk:
             return
-        if self._sends and self._wal.staged():
+        if self._sends and self._log.staged():
             self._commit_now()
         elif self._sends:
             self._release_now()
-        elif self._wal.staged() > STAGED_OPS_MAX:
+        elif self._log.staged() > STAGED_OPS_MAX:
             self._commit_now()
 
     def end_turn(self) -> None:
         if self._waits_for_disk:
             self._maybe_fly()
-        elif self._wal.staged():
+        elif self._log.staged():
             self._commit_now()
         elif self._visible:
             self._release_now()
@@ -84,8 +84,8 @@ class Commits:
     def _commit_now(self) -> None:
         """Write what is staged, and make visible what waits for it."""
         try:
-            laid = self._wal.layout()
-            self._wal.write(laid)
+            laid = self._log.layout()
+            self._log.write(laid)
         except StorageFailed as error:
             self._owner.fail(error)
             return
@@ -105,7 +105,7 @@ class Commits:
     def _show(self, laid: Laid, visible: list[Visible]) -> None:
         if not self._finished:
             self._owner.send_out(visible)  # first: others wait for it
-        self._wal.apply(laid)
+        self._log.apply(laid)
         self.stat_commits += 1
         self._owner.on_applied()
         self._owner.tell(visible)
@@ -114,11 +114,11 @@ class Commits:
         """Send what is staged to the disk, if nothing is under way."""
         if self._flying is not None:
             return
-        if not self._wal.staged():
+        if not self._log.staged():
             self._release_now()
             return
         try:
-            laid = self._wal.layout()
+            laid = self._log.layout()
         except StorageFailed as error:
             self._owner.fail(error)
             return
@@ -137,8 +137,8 @@ class Commits:
             self._owner.on_turn_end()
 
     def _write_and_sync(self, laid: Laid) -> None:
-        self._wal.write(laid)
-        self._wal.sync()
+        self._log.write(laid)
+        self._log.sync()
 
     async def sync(self) -> None:
         """Wait until everything visible now is safe from a power loss; many waiters share a sync."""
@@ -154,7 +154,7 @@ class Commits:
         self._syncing = self._sync_next
         self._sync_next = None
         try:
-            await self._loop.run_in_executor(self._executor, self._wal.sync)
+            await self._loop.run_in_executor(self._executor, self._log.sync)
         except StorageFailed as error:
             self._owner.fail(error)
             raise
@@ -165,7 +165,7 @@ class Commits:
         if self._flying is not None:
             await asyncio.wait([self._flying])
         if self._owner.failed is None:
-            self._wal.stage(log_format.Stop(left))
+            self._log.stage(log_format.Stop(left))
             try:
                 await self._loop.run_in_executor(self._executor, self._write_last)
                 self._owner.tell(self._take_visible())
@@ -174,6 +174,6 @@ class Commits:
         self._executor.shutdown()
 
     def _write_last(self) -> None:
-        laid = self._wal.layout()
+        laid = self._log.layout()
         self._write_and_sync(laid)
-        self._wal.apply(laid)
+        self._log.apply(laid)

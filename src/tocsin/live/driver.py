@@ -25,7 +25,7 @@ from tocsin.live.packing import Packer
 from tocsin.live.storage import log_format
 from tocsin.live.storage.archive import Archive
 from tocsin.live.storage.keeper import Keeper
-from tocsin.live.storage.log import Wal
+from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
 from tocsin.live.timers import Timers
 from tocsin.live.wire.wire import Wire
@@ -56,29 +56,29 @@ class Driver(Outbox):
         site: int,
         loop: asyncio.AbstractEventLoop,
         wire: Wire,
-        wal: Wal,
+        log: Log,
         archive: Archive | None,
         listener: Listener,
     ) -> None:
         self.stat_steps = 0
         self.stat_decode_drops = 0
-        self.wal = wal
+        self.log = log
         self.wire = wire
-        self.view: log_format.ViewInstalled | None = wal.view
+        self.view: log_format.View | None = log.view
         self.packers = [Packer() for _ in group.groups]
         self.failed: TocsinError | None = None
         self.is_due = False  # the application was told something and should have its turn
         self._group = group
         self._site = site
         self._loop = loop
-        self.commits = Commits(loop, wal, group.journal.durability == "disk", self)
-        self.keeper = Keeper(loop, wal, archive, self.fail)
+        self.commits = Commits(loop, log, group.journal.durability == "disk", self)
+        self.keeper = Keeper(loop, log, archive, self.fail)
         self._listener = listener
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
         self._notes_receptions = group.journal.receives
-        self._streams = [Stream(index, wal.log) for index in range(len(group.groups))]
-        self._next_number = wal.next_number  # of this member's next message, over all groups
+        self._streams = [Stream(index, log.frames) for index in range(len(group.groups))]
+        self._next_number = log.next_number  # of this member's next message, over all groups
         self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
         self._outstanding_bytes = 0
         self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
@@ -93,7 +93,7 @@ class Driver(Outbox):
             [list(members) for members in group.groups],
             group.options,
             Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
-            wal.log,
+            log.frames,
             None,
         )
         self.machine = group.protocol.make(setup, self)
@@ -103,11 +103,11 @@ class Driver(Outbox):
     def start(self) -> None:
         """Start the machine with its records; the first batch notes the start."""
         records: list[Record] = []
-        for data in self.wal.read_records():
+        for data in self.log.read_records():
             record = self._record_codec.decode(data)
             assert isinstance(record, Record)
             records.append(record)
-        self.wal.stage(log_format.Start(self.wal.life + 1))
+        self.log.stage(log_format.Start(self.log.life + 1))
         self._run(lambda now: self.machine.on_start(now, records))
         self.on_turn_end()
         self.wire.start(self)
@@ -122,7 +122,7 @@ class Driver(Outbox):
         self.wire.close()
         await self.commits.finish(left)
         await self.keeper.finish(whole=self.failed is None)
-        self.wal.close()
+        self.log.close()
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""
@@ -173,7 +173,7 @@ class Driver(Outbox):
         self.stat_steps += 1
         if self._notes_receptions and message.kind == "data":
             for origin, seqno in message.carries():
-                self.wal.stage(log_format.Receive(origin, seqno))
+                self.log.stage(log_format.Receive(origin, seqno))
         try:
             self.machine.on_message(now_us(), source, message)
         except Exception as error:
@@ -210,7 +210,7 @@ class Driver(Outbox):
             while len(packer) and self.failed is None and self._has_room():
                 frame, numbers = packer.take(self._next_number)
                 self._next_number = max(self._next_number, numbers.number + max(numbers.count, 1))
-                at = self.wal.staged()
+                at = self.log.staged()
                 self._run_broadcast(group, frame, numbers, at)
 
     def _has_room(self) -> bool:
@@ -224,7 +224,7 @@ class Driver(Outbox):
         promised = self.machine.promise(now_us(), group, reach)
         number = self._next_number
         self._next_number = number + 1
-        self._run_broadcast(group, pack(number, [message]), Numbers(number, 1), self.wal.staged(), reach)
+        self._run_broadcast(group, pack(number, [message]), Numbers(number, 1), self.log.staged(), reach)
         self.on_turn_end()
         return promised
 
@@ -243,7 +243,7 @@ class Driver(Outbox):
         if self._site in self._group.groups[group] and (group, seqno) not in self._delivered_now:
             self._outstanding[(group, seqno)] = len(frame)
             self._outstanding_bytes += len(frame)
-        self.wal.insert(at, log_format.Broadcast(group, seqno, numbers.number, numbers.count))
+        self.log.insert(at, log_format.Broadcast(group, seqno, numbers.number, numbers.count))
         self._listener.on_broadcast(group, seqno, numbers)
         self.commits.end_step()
 
@@ -255,7 +255,7 @@ class Driver(Outbox):
 
     def on_applied(self) -> None:
         for stream in self._streams:
-            stream.on_applied(self.wal.staged_of(stream.group))
+            stream.on_applied(self.log.staged_of(stream.group))
 
     def send_out(self, visible: list[Visible]) -> None:
         """Send, in order; one frame for the same message to several sites."""
@@ -303,40 +303,40 @@ class Driver(Outbox):
         if origin == self._site:
             self._delivered_now.add((group, seqno))
             self._outstanding_bytes -= self._outstanding.pop((group, seqno), 0)
-        op, messages = stream.deliver(origin, seqno, payload, self.wal.place_of(payload))
-        self.wal.stage_delivery(op, payload)
+        op, messages = stream.deliver(origin, seqno, payload, self.log.place_of(payload))
+        self.log.stage_delivery(op, payload)
         self.commits.add(Delivered(group, origin, seqno, op.number, op.position, messages, at))
 
     def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
         op = self._stream(group).rollback(origin, seqno)
-        self.wal.stage(op)
+        self.log.stage(op)
         self.commits.add(RolledBack(op))
 
     def missed(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
         op = log_format.Missed(group, origin, first, count)
         if origin < 0:
             self._stream(group).skip(first + count)
-        self.wal.stage(op)
+        self.log.stage(op)
         self.commits.add(op)
 
     def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
-        op = log_format.ViewInstalled(view, tuple(members), primary)
-        self.wal.stage(op)
+        op = log_format.View(view, tuple(members), primary)
+        self.log.stage(op)
         self.commits.add(op)
 
     def persist(self, record: Record) -> None:
-        self.wal.stage_record(self._record_codec.encode(record), _payload(record))
+        self.log.stage_record(self._record_codec.encode(record), _payload(record))
 
     def checkpoint(self, records: list[Record]) -> None:
-        self.wal.stage_checkpoint([self._record_codec.encode(record) for record in records])
+        self.log.stage_checkpoint([self._record_codec.encode(record) for record in records])
 
     def trim(self, group: GroupId, position: int) -> None:
         trimmed = self.keeper.trimmed
         trimmed[group] = max(position, trimmed.get(group, 0))
-        index = self.wal.log.group(group)
+        index = self.log.frames.group(group)
         index.trimmed = max(index.trimmed, min(position, index.end))
 
     def _stream(self, group: GroupId) -> Stream:
         while len(self._streams) <= group:
-            self._streams.append(Stream(len(self._streams), self.wal.log))
+            self._streams.append(Stream(len(self._streams), self.log.frames))
         return self._streams[group]

@@ -45,7 +45,7 @@ class RolledBack:
         self.op = op
 
 
-Happening = Delivered | RolledBack | log_format.ViewInstalled | log_format.Missed
+Happening = Delivered | RolledBack | log_format.View | log_format.Missed
 
 
 class Sending:

@@ -29,7 +29,7 @@ from tocsin.live.receipts import Receipt, Receipts
 from tocsin.live.storage import log_format
 from tocsin.live.storage.archive import Archive
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
-from tocsin.live.storage.log import Wal
+from tocsin.live.storage.log import Log
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import Keyring
 from tocsin.live.wire.sessions import Sessions
@@ -123,7 +123,7 @@ class Member:
         site_dir = group.site_dir(self._site)
         require_folder(site_dir)
         self._lock = await take_lock(site_dir)
-        wal: Wal | None = None
+        log: Log | None = None
         try:
             groups = {
                 name: [group.sites[member] for member in members]
@@ -135,33 +135,33 @@ class Member:
                     group=group.name, protocol=group.protocol.name, site=self.name, sites=group.sites, groups=groups
                 ),
             )
-            wal = await self._loop.run_in_executor(
+            log = await self._loop.run_in_executor(
                 None,
-                Wal,
+                Log,
                 site_dir / "wal",
                 len(group.groups),
                 group.journal.segment_bytes,
                 group.journal.durability == "disk",
             )
-            if wal.cut_bytes:
-                _log.warning("%s: cut %d bytes that a crash had torn", site_dir, wal.cut_bytes)
+            if log.cut_bytes:
+                _log.warning("%s: cut %d bytes that a crash had torn", site_dir, log.cut_bytes)
             archive = None
             if group.journal.archive:
                 keep = (group.journal.keep_bytes, group.journal.keep_seconds)
                 archive = Archive(site_dir, group.sites, group.group_names, self._site, keep)
-                if wal.file < archive.archived:
-                    wal.close_file()
+                if log.file < archive.archived:
+                    log.close_file()
             self._sessions = Sessions(site_dir, group.sites)
             self._keyring = Keyring(group.identity(), keys)
             self._wire = Wire(group, self._site, self._loop, self._keyring, self._sessions.own, self._sessions.newest)
             self._wire.injector.configure(self._inject)
         except BaseException:
-            if wal is not None:
-                wal.close()
+            if log is not None:
+                log.close()
             os.close(self._lock)
             raise
-        self._backlog = Backlog(self._backlog_bytes, self._slow, wal.log)
-        self._driver = Driver(group, self._site, self._loop, self._wire, wal, archive, self)
+        self._backlog = Backlog(self._backlog_bytes, self._slow, log.frames)
+        self._driver = Driver(group, self._site, self._loop, self._wire, log, archive, self)
         self._driver.keeper.needed = self._backlog.needed
         self._status = StatusServer(self, site_dir)
         await self._status.start(group.metrics)
@@ -333,7 +333,7 @@ class Member:
             self.stat_delivered += len(happening.payloads)
             if happening.origin == self._site and happening.payloads:
                 self._receipts.on_own_delivery(happening.group, happening.frame, happening.position)
-        elif isinstance(happening, log_format.ViewInstalled):
+        elif isinstance(happening, log_format.View):
             self.view = self._naming.view(happening)
             self._wake_changed()
         if self._listens:
@@ -379,7 +379,7 @@ class Member:
         while not self._is_ready():
             self._check_open()
             if self._loop.time() >= deadline:
-                if self._wire.drops.get("key", 0) and not self._wire.stat_frames_received:
+                if self._wire.drops.get("key", 0) and not self._wire.stat_packets_received:
                     raise KeyMismatch(
                         f"`{self.name}`: members answer under another key; give all the same {self.group.key_file}"
                     )
@@ -389,7 +389,7 @@ class Member:
     def _is_ready(self) -> bool:
         if self.view is not None or self.group.protocol.has_views:
             return self.view is not None and self.view.primary and self.name in self.view.members
-        return len(self.group.sites) == 1 or self._wire.stat_frames_received > 0
+        return len(self.group.sites) == 1 or self._wire.stat_packets_received > 0
 
     # Hearing
 

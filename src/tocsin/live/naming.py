@@ -18,7 +18,7 @@ class Naming:
         """Groups that were made while running have no name of their own."""
         return self._groups[group] if group < len(self._groups) else f"group-{group}"
 
-    def view(self, op: log_format.ViewInstalled) -> View:
+    def view(self, op: log_format.View) -> View:
         return View(op.view, tuple(self._sites[member] for member in op.members), op.primary)
 
     def events(self, item: Happening) -> list[BatchEvent]:

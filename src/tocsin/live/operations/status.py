@@ -47,7 +47,7 @@ def status_of(member: "Member") -> dict[str, Any]:
         "protocol": member.group.protocol.name,
         "site": member.name,
         "time_us": time.time_ns() // 1000,
-        "life": driver.wal.life,
+        "life": driver.log.life,
         "view": None if view is None else {"view": view.view, "members": list(view.members), "primary": view.primary},
         "queues": {
             "to_broadcast": member._queued(),
@@ -63,8 +63,10 @@ def status_of(member: "Member") -> dict[str, Any]:
             "messages_delivered": member.stat_delivered,
             "steps": driver.stat_steps,
             "commits": driver.commits.stat_commits,
-            "frames_sent": wire.stat_frames_sent,
-            "frames_received": wire.stat_frames_received,
+            # People's dashboards read these names: `frames` and `segments` stay for what the code calls packets and
+            # datagrams.
+            "frames_sent": wire.stat_packets_sent,
+            "frames_received": wire.stat_packets_received,
             "datagrams_sent": endpoint.stat_datagrams_sent,
             "bytes_sent": endpoint.stat_bytes_sent,
             "bytes_received": wire.stat_bytes_received,
@@ -95,14 +97,14 @@ def status_of(member: "Member") -> dict[str, Any]:
         },
         "journal": {
             "durability": member.group.journal.durability,
-            "log_bytes": driver.wal.size_bytes(),
-            "records": len(driver.wal.records),
-            "next_number": driver.wal.next_number,
+            "log_bytes": driver.log.size_bytes(),
+            "records": len(driver.log.records),
+            "next_number": driver.log.next_number,
             "archived_files": 0 if archive is None else archive.archived,
             "files_dropped": 0 if archive is None else archive.stat_dropped,
-            "torn_bytes_cut": driver.wal.cut_bytes,
+            "torn_bytes_cut": driver.log.cut_bytes,
             "positions": {
-                member._naming.group(index): group.position for index, group in enumerate(driver.wal.log.groups)
+                member._naming.group(index): group.position for index, group in enumerate(driver.log.frames.groups)
             },
         },
         "process": {

@@ -1,7 +1,7 @@
-"""The write-ahead log: what a step of the machine makes durable is written as one, and after a crash is there as one.
+"""The log: what a step of the machine makes durable is written as one, and after a crash is there as one.
 
 The driver stages operations, and commits them: `layout` decides where the batch goes, `write` writes it (and may run in
-a thread), `apply` makes it part of the state that is read back. `Wal` knows the format and the files; when to commit,
+a thread), `apply` makes it part of the state that is read back. `Log` knows the format and the files; when to commit,
 and whether to wait for the disk, is the driver's business.
 """
 
@@ -9,8 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from tocsin.live.storage.delivery_log import FrameLog
-from tocsin.live.storage.log_files import WalFiles
+from tocsin.live.storage.log_files import LogFiles
 from tocsin.live.storage.log_format import (
     Broadcast,
     Checkpoint,
@@ -24,7 +23,7 @@ from tocsin.live.storage.log_format import (
     Snapshot,
     Start,
     Stop,
-    ViewInstalled,
+    View,
     check_version,
     content_sizes,
     encode_batch,
@@ -32,6 +31,7 @@ from tocsin.live.storage.log_format import (
     log_path,
     read_batches,
 )
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
@@ -56,16 +56,16 @@ class Laid:
         self.length = len(head) + sum(map(len, contents))
 
 
-class Wal:
+class Log:
     """One member's log, opened by its only writer."""
 
     def __init__(self, folder: Path, groups: int, file_bytes: int, syncs: bool = True) -> None:
         self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
-        self.log = FrameLog(groups)
+        self.frames = LoggedFrames(groups)
         self.life = -1  # of the last start found
         self.clean = True  # whether the last life ended in order
         self.next_number = 0  # of this member's next message
-        self.view: ViewInstalled | None = None
+        self.view: View | None = None
         self.cut_bytes = 0  # of a torn tail, found at the start
         self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
         self._record_bytes = 0  # of the live records
@@ -83,7 +83,7 @@ class Wal:
         self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
         self._known_bytes = 0
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = WalFiles(folder, self.log.files)
+        self._files = LogFiles(folder, self.frames.files)
         self._recover()
 
     # Recovery
@@ -101,8 +101,8 @@ class Wal:
                 self._files.cut(files[place:], end)
                 break
         self._files.ends.pop(self.file, None)
-        for index in self.log.groups:
-            index.trim_missing(self.log.files)
+        for index in self.frames.groups:
+            index.trim_missing(self.frames.files)
 
     def _replay(self, file: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
@@ -219,7 +219,7 @@ class Wal:
     def _open_next(self) -> None:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
         records = [] if self._replaces_records() else self.read_records()
-        groups = tuple(index.state() for index in self.log.groups)
+        groups = tuple(index.state() for index in self.frames.groups)
         if self.file >= 0:
             self._files.end(self.file, self._offset, self._frame_ends())
         recycled = self._files.make(self.file + 1, self._syncs)
@@ -254,7 +254,7 @@ class Wal:
     def _apply_ops(self, ops: list[Op], file: int, offset: int, inner: dict[int, Inner]) -> None:
         for index, op in enumerate(ops):
             if isinstance(op, Deliver):
-                self.log.group(op.group).append(op, file, offset)
+                self.frames.group(op.group).append(op, file, offset)
                 if op.file >= 0 and op.file != file:
                     self._files.refer(op.file, file, self._frame_ends())
             elif isinstance(op, Persist):
@@ -264,13 +264,13 @@ class Wal:
                     self._know(inner[index], file, offset)
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
-            elif isinstance(op, ViewInstalled):
+            elif isinstance(op, View):
                 self.view = op
             elif isinstance(op, Rollback):
-                self.log.group(op.group).undo(op.begins)
+                self.frames.group(op.group).undo(op.begins)
             elif isinstance(op, Missed):
                 if op.origin < 0:
-                    self.log.group(op.group).skip(op.first + op.count)
+                    self.frames.group(op.group).skip(op.first + op.count)
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self.records = []
                 self._record_bytes = sum(op.sizes)
@@ -307,12 +307,12 @@ class Wal:
         self.view = op.view
         self.clean = op.life < 0
         for group, state in enumerate(op.groups):
-            self.log.group(group).restore(state)
+            self.frames.group(group).restore(state)
 
     # Reading back, and letting go
 
     def read_records(self) -> list[bytes]:
-        return [os.pread(self.log.files[file], size, offset) for file, offset, size in self.records]
+        return [os.pread(self.frames.files[file], size, offset) for file, offset, size in self.records]
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""
@@ -325,7 +325,7 @@ class Wal:
         needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
         gone = self._files.release(needed, archived)
         if gone:
-            for group, index in enumerate(self.log.groups):
+            for group, index in enumerate(self.frames.groups):
                 index.forget(min(needed[group], index.end))
         return gone
 
@@ -341,7 +341,7 @@ class Wal:
         self._files.close(self.file, self._offset)
 
     def _frame_ends(self) -> list[int]:
-        return [index.end for index in self.log.groups]
+        return [index.end for index in self.frames.groups]
 
 
 def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:

@@ -10,6 +10,7 @@ everything promised must hold.
 from typing import Any, Final
 
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Deliver, Rollback, View, sent
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.properties import FAIL, Report, check
@@ -166,20 +167,21 @@ class Walk:
             for origin, seqno in happening.message.carries():
                 kind: str = happening.message.kind
                 self.trace.append(site, self._step, "receive", None, self.names[origin], seqno, kind)
-        requests = host.apply(happening)
+        effects = host.apply(happening)
         if happening.what == manual_site.BROADCAST:
             self._note(site, "broadcast", happening.number, site, host.accepted)
-        for request in requests:
-            if request.what in ("send", "multicast") and request.message is not None:
-                for target in request.sites:
-                    self._flights.append((self._now + DELAY_US, site, target, request.message))
-            elif request.what in ("deliver", "rollback"):
-                self._note(site, request.what, request.number, request.origin, request.seqno)
-            elif request.what == "view":
-                self._views[site] = request.number
-                if request.primary:  # as the simulator does
-                    members = [self.names[member] for member in request.sites]
-                    self.trace.append(site, self._step, "view", view=request.number, members=members)
+        for target, message in sent(effects):
+            self._flights.append((self._now + DELAY_US, site, target, message))
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                self._note(site, "deliver", effect.group, effect.origin, effect.seqno)
+            elif isinstance(effect, Rollback):
+                self._note(site, "rollback", effect.group, effect.origin, effect.seqno)
+            elif isinstance(effect, View):
+                self._views[site] = effect.view
+                if effect.primary:  # as the simulator does
+                    members = [self.names[member] for member in effect.members]
+                    self.trace.append(site, self._step, "view", view=effect.view, members=members)
         del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
 
     def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:

@@ -8,7 +8,7 @@ from tocsin.sim.conditions import Exponential, LongTail, Uniform
 
 def test_mesh_sends_one_after_another() -> None:
     small = SmallWorld(4, "mesh", process_us=3)
-    small.scribe(0).outbox.multicast([1, 2, 3], Word("x"))
+    small.outbox(0).multicast([1, 2, 3], Word("x"))
     small.run()
     assert [small.told(site) for site in (1, 2, 3)] == [["10 x from 0"], ["13 x from 0"], ["16 x from 0"]]
     assert small.world.tally.sends == {"data": 3} and small.world.tally.multicasts == {}
@@ -16,8 +16,8 @@ def test_mesh_sends_one_after_another() -> None:
 
 def test_lan_carries_one_message_at_a_time() -> None:
     small = SmallWorld(3, "lan", medium_us=100)
-    small.scribe(0).outbox.multicast([1, 2], Word("x"))
-    small.scribe(1).outbox.send(2, Word("y"))
+    small.outbox(0).multicast([1, 2], Word("x"))
+    small.outbox(1).send(2, Word("y"))
     small.run()
     assert small.told(1) == ["110 x from 0"]
     assert small.told(2) == ["110 x from 0", "210 y from 1"]
@@ -38,7 +38,7 @@ def line() -> Topology:
 
 def test_switched_multicast_is_one_copy_per_link() -> None:
     small = SmallWorld(3, "switched", line())
-    small.scribe(0).outbox.multicast([1, 2], Word("x"))
+    small.outbox(0).multicast([1, 2], Word("x"))
     small.run()
     assert small.told(1) == small.told(2) == ["30 x from 0"]
     assert small.network.link_traffic() == {"up": 1, "trunk": 1, "left": 1, "right": 1}
@@ -47,10 +47,10 @@ def test_switched_multicast_is_one_copy_per_link() -> None:
 def test_switched_routes_around_nothing_when_the_trunk_fails() -> None:
     small = SmallWorld(3, "switched", line())
     small.network.fail_link(1)
-    small.scribe(0).outbox.send(1, Word("lost"))
-    small.scribe(1).outbox.send(2, Word("local"))
+    small.outbox(0).send(1, Word("lost"))
+    small.outbox(1).send(2, Word("local"))
     small.network.repair_link(1)
-    small.scribe(0).outbox.send(1, Word("again"))
+    small.outbox(0).send(1, Word("again"))
     small.run()
     assert small.told(1) == ["30 again from 0"] and small.told(2) == ["20 local from 1"]
     assert small.world.tally.drops == {"link": 1}
@@ -63,7 +63,7 @@ def test_lossy_knows_neighbours_only() -> None:
     topology.add_link(0, 1)
     topology.add_link(1, 2)
     small = SmallWorld(3, "lossy", topology)
-    small.scribe(0).outbox.multicast([1, 2], Word("x"))
+    small.outbox(0).multicast([1, 2], Word("x"))
     small.run()
     assert small.told(1) == ["10 x from 0"] and small.told(2) == []
     assert small.world.tally.drops == {"link": 1}
@@ -76,7 +76,7 @@ def test_lossy_loses_as_often_as_it_should() -> None:
     topology.add_link(0, 1, loss=0.3)
     small = SmallWorld(2, "lossy", topology)
     for _ in range(20_000):
-        small.scribe(0).outbox.send(1, Word("x"))
+        small.outbox(0).send(1, Word("x"))
     small.run()
     arrived = len(small.told(1)) / 20_000
     assert abs(arrived - 0.9 * 0.7 * 0.8) < 0.012  # three standard deviations
@@ -89,7 +89,7 @@ def test_loss_duplication_and_reordering() -> None:
     small.conditions.reorder = 0.2
     small.conditions.reorder_us = 50
     for number in range(10_000):
-        small.scribe(0).outbox.send(1, Word(str(number)))
+        small.outbox(0).send(1, Word(str(number)))
     small.run()
     words = [line.split()[1] for line in small.told(1)]
     assert 880 < small.world.tally.drops["loss"] < 1_120
@@ -100,13 +100,13 @@ def test_loss_duplication_and_reordering() -> None:
 
 def test_partition_cuts_what_is_under_way_and_heals() -> None:
     small = SmallWorld(3, "mesh")
-    small.scribe(0).outbox.send(1, Word("under way"))
+    small.outbox(0).send(1, Word("under way"))
     small.conditions.partition([[0], [1, 2]])
-    small.scribe(1).outbox.send(2, Word("inside"))
-    small.scribe(2).outbox.send(0, Word("across"))
+    small.outbox(1).send(2, Word("inside"))
+    small.outbox(2).send(0, Word("across"))
     small.run()
     small.conditions.heal()
-    small.scribe(0).outbox.send(1, Word("healed"))
+    small.outbox(0).send(1, Word("healed"))
     small.run()
     assert small.told(0) == [] and small.told(1) == ["20 healed from 0"] and small.told(2) == ["10 inside from 1"]
 
@@ -114,8 +114,8 @@ def test_partition_cuts_what_is_under_way_and_heals() -> None:
 def test_a_cut_is_one_way() -> None:
     small = SmallWorld(2, "mesh")
     small.conditions.cut(0, 1)
-    small.scribe(0).outbox.send(1, Word("lost"))
-    small.scribe(1).outbox.send(0, Word("heard"))
+    small.outbox(0).send(1, Word("lost"))
+    small.outbox(1).send(0, Word("heard"))
     small.run()
     assert small.told(1) == [] and small.told(0) == ["10 heard from 1"]
 

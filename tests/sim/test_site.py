@@ -5,7 +5,7 @@ from tests.sim.worlds import Kept, SmallWorld, Word
 
 def test_setting_a_timer_again_replaces_it() -> None:
     small = SmallWorld(2, "mesh")
-    outbox = small.scribe(0).outbox
+    outbox = small.outbox(0)
     outbox.set_timer("T", 1, 50)
     outbox.set_timer("T", 1, 70)
     outbox.set_timer("T", 2, 60)
@@ -18,10 +18,10 @@ def test_setting_a_timer_again_replaces_it() -> None:
 
 def test_a_crash_loses_memory_and_timers_but_not_the_disk() -> None:
     small = SmallWorld(2, "mesh")
-    outbox = small.scribe(0).outbox
+    outbox = small.outbox(0)
     outbox.persist(Kept("one"))
     outbox.set_timer("T", 1, 50)
-    small.scribe(1).outbox.send(0, Word("too late"))
+    small.outbox(1).send(0, Word("too late"))
     small.simulation.crash(0, 0)
     small.run(20)
     small.simulation.recover(20, 0)
@@ -33,7 +33,7 @@ def test_a_crash_loses_memory_and_timers_but_not_the_disk() -> None:
 
 def test_a_checkpoint_replaces_earlier_records() -> None:
     small = SmallWorld(2, "mesh")
-    outbox = small.scribe(0).outbox
+    outbox = small.outbox(0)
     outbox.persist(Kept("one"))
     outbox.checkpoint([Kept("sum")])
     outbox.persist(Kept("two"))
@@ -44,8 +44,8 @@ def test_a_checkpoint_replaces_earlier_records() -> None:
 
 def test_a_stopped_process_finds_its_messages_and_timers_later() -> None:
     small = SmallWorld(2, "mesh")
-    small.scribe(0).outbox.set_timer("T", 1, 5)
-    small.scribe(1).outbox.send(0, Word("x"))
+    small.outbox(0).set_timer("T", 1, 5)
+    small.outbox(1).send(0, Word("x"))
     small.simulation.pause(0)
     small.run(100)
     assert small.told(0) == []
@@ -59,7 +59,7 @@ def test_a_slow_receiver_takes_its_time_and_loses_what_does_not_fit() -> None:
     small.world.sites[1].receive_us = 100
     small.world.sites[1].receive_buffer = 2
     for word in ("a", "b", "c"):
-        small.scribe(0).outbox.send(1, Word(word))
+        small.outbox(0).send(1, Word(word))
     small.run()
     assert small.told(1) == ["110 a from 0", "210 b from 0"]
     assert small.world.tally.drops == {"buffer": 1}
@@ -67,7 +67,7 @@ def test_a_slow_receiver_takes_its_time_and_loses_what_does_not_fit() -> None:
 
 def step(small: SmallWorld, site: int, at: int, *requests: tuple[str, str]) -> None:
     small.scribe(site).next_step = list(requests)
-    small.scribe(site).outbox.set_timer("GO", at, at)
+    small.outbox(site).set_timer("GO", at, at)
 
 
 def test_durable_before_visible() -> None:

@@ -6,16 +6,9 @@ hears of nothing but its own inputs, so its state is a function of the list of i
 
 from typing import Final
 
-from tocsin.core.machine import (
-    Entry,
-    GroupId,
-    Machine,
-    Micros,
-    Outbox,
-    Setup,
-    SiteId,
-)
-from tocsin.core.message import Message, Options, Record
+from tocsin.core.effects import CancelTimer, Effect, Effects, Multicast, Send, SetTimer
+from tocsin.core.machine import Machine, Micros, Setup, SiteId
+from tocsin.core.message import Message, Options
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Protocol
@@ -59,24 +52,7 @@ class Input:
         )
 
 
-class Request:
-    """Something the machine asked for; which fields matter depends on `what`."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what  # send, multicast, set-timer, cancel-timer, deliver, rollback, missed, view, persist, …
-        self.sites: list[SiteId] = []  # send, multicast: targets; view: members
-        self.message: Message | None = None  # send, multicast; persist: the record
-        self.timer = ""
-        self.number = 0  # timer key; group; view number
-        self.at: Micros = 0  # timer deadline
-        self.origin: SiteId = 0
-        self.seqno = 0  # missed: the first; group: the view
-        self.count = 0  # missed
-        self.payload = b""
-        self.primary = False
-
-
-class ManualSite(Outbox):
+class ManualSite:
     """A site: up with a machine, or down with a disk."""
 
     def __init__(
@@ -96,7 +72,7 @@ class ManualSite(Outbox):
         self.timers: dict[tuple[str, int], Micros] = {}  # armed, with their deadlines
         self.life = 0
         self.accepted = -1  # the number that the last broadcast got
-        self._requests: list[Request] = []  # of the present input
+        self._outbox = Effects()
         self._protocol = protocol
         self._options = options
         self._sites = sites
@@ -105,9 +81,8 @@ class ManualSite(Outbox):
         self._topology = topology
         self._rng = Rng(seed)
 
-    def apply(self, happening: Input) -> list[Request]:
-        """Let it happen; what the machine requested."""
-        self._requests = []
+    def apply(self, happening: Input) -> list[Effect]:
+        """Let it happen; the effects of the machine's step."""
         what = happening.what
         now = happening.now
         if what == START:
@@ -119,7 +94,7 @@ class ManualSite(Outbox):
         else:
             assert self.machine is not None, "only a start reaches a site that is down"
             self._tell(self.machine, now, happening)
-        return self._requests
+        return [effect for effect in self._outbox.take_all() if self._follow(effect)]
 
     def _start(self, now: Micros) -> None:
         assert self.machine is None
@@ -133,7 +108,7 @@ class ManualSite(Outbox):
             self.disk,
             self._topology,
         )
-        machine = self._protocol.make(setup, self)
+        machine = self._protocol.make(setup, self._outbox)
         self.machine = machine
         machine.on_start(now, list(self.disk.records))
 
@@ -156,82 +131,16 @@ class ManualSite(Outbox):
         elif what == PEER_UP:
             machine.on_peer_up(now, happening.peer)
 
-    # Outbox
-
-    def _request(self, what: str) -> Request:
-        request = Request(what)
-        self._requests.append(request)
-        return request
-
-    def send(self, target: SiteId, message: Message) -> None:
-        assert target != self.site, "a message to oneself"
-        request = self._request("send")
-        request.sites = [target]
-        request.message = message
-
-    def multicast(self, targets: list[SiteId], message: Message) -> None:
-        assert self.site not in targets, "a message to oneself"
-        request = self._request("multicast")
-        request.sites = list(targets)
-        request.message = message
-
-    def set_timer(self, timer: str, key: int, deadline: Micros) -> None:
-        self.timers[(timer, key)] = deadline
-        request = self._request("set-timer")
-        request.timer = timer
-        request.number = key
-        request.at = deadline
-
-    def cancel_timer(self, timer: str, key: int) -> None:
-        if (timer, key) in self.timers:
-            del self.timers[(timer, key)]
-            request = self._request("cancel-timer")
-            request.timer = timer
-            request.number = key
-
-    def deliver(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
-        self.disk.append(Entry(group, origin, seqno, payload))
-        request = self._request("deliver")
-        request.number = group
-        request.origin = origin
-        request.seqno = seqno
-        request.payload = payload
-
-    def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
-        self.disk.undo(group, origin, seqno)
-        request = self._request("rollback")
-        request.number = group
-        request.origin = origin
-        request.seqno = seqno
-
-    def missed(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
-        if origin < 0:
-            self.disk.skip(group, first + count)
-        request = self._request("missed")
-        request.number = group
-        request.origin = origin
-        request.seqno = first
-        request.count = count
-
-    def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
-        request = self._request("view")
-        request.number = view
-        request.sites = list(members)
-        request.primary = primary
-
-    def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
-        request = self._request("group")
-        request.number = group
-        request.seqno = view
-        request.sites = list(members)
-
-    def persist(self, record: Record) -> None:
-        self.disk.records.append(record)
-        self._request("persist").message = record
-
-    def checkpoint(self, records: list[Record]) -> None:
-        self.disk.records = list(records)
-        self._request("checkpoint").count = len(records)
-
-    def trim(self, group: GroupId, position: int) -> None:
-        self.disk.trim(group, position)
+    def _follow(self, effect: Effect) -> bool:
+        """Let timers and disk follow an effect; whether it is one: cancelling a timer that is not set is none."""
+        if isinstance(effect, Send):
+            assert effect.target != self.site, "a message to oneself"
+        elif isinstance(effect, Multicast):
+            assert self.site not in effect.targets, "a message to oneself"
+        elif isinstance(effect, SetTimer):
+            self.timers[(effect.timer, effect.key)] = effect.deadline
+        elif isinstance(effect, CancelTimer):
+            return self.timers.pop((effect.timer, effect.key), None) is not None
+        else:
+            self.disk.keep(effect)
+        return True

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tocsin.core.config import decode_config
+from tocsin.core.effects import sent
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.stream import NIL
@@ -160,15 +161,9 @@ class Graph:
         known = self._after.get(key)
         if known is None:
             made = self._replayed(local)
-            requests = made.apply(happening)
-            sent = [
-                self._flight(local.site, target, request.message)
-                for request in requests
-                if request.message is not None and request.what in ("send", "multicast")
-                for target in request.sites
-            ]
-            target = self._add_local(Local(local.site, [*local.history, happening], local.clock, made))
-            known = (target, sent)
+            flights = [self._flight(local.site, target, message) for target, message in sent(made.apply(happening))]
+            after = self._add_local(Local(local.site, [*local.history, happening], local.clock, made))
+            known = (after, flights)
             self._after[key] = known
         return known
 

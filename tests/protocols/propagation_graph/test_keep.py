@@ -7,6 +7,7 @@ import pytest
 
 from tests.mutation import mutated
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Deliver, Missed
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
 from tocsin.protocols.propagation_graph.messages import Decision
@@ -186,8 +187,10 @@ def test_what_comes_after_it_was_given_up_is_too_late() -> None:
         happening = Input(manual_site.RECEIVE, 1_000)
         happening.peer = source
         happening.message = message
-        for request in site.apply(happening):
-            if request.what in ("missed", "deliver"):
-                told.append((request.what, request.seqno, request.count))
+        for effect in site.apply(happening):
+            if isinstance(effect, Missed):
+                told.append(("missed", effect.first, effect.count))
+            elif isinstance(effect, Deliver):
+                told.append(("deliver", effect.seqno, 0))
     assert told == [("missed", 0, 2), ("deliver", 2, 0)]
     assert site.disk.first(0) == 2 and site.disk.end(0) == 3

@@ -1,5 +1,6 @@
 """A peer may send anything that decodes: no message, whatever its numbers, makes a machine raise or loop."""
 
+from tocsin.core.effects import Multicast, Persist, Send
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.tree_ack import PROTOCOL
@@ -84,9 +85,9 @@ def test_anything_that_decodes() -> None:
                 happening = Input(manual_site.RECEIVE, now)
                 happening.peer = (site.site + 1 + rng.below(3)) % 4
                 happening.message = codec.decode(codec.encode(any_message(rng)))
-            for request in site.apply(happening):
-                if request.message is not None and request.what in ("send", "multicast"):
-                    answers += codec.decode(codec.encode(request.message)) == request.message
-                elif request.message is not None:
-                    PROTOCOL.record_codec().decode(PROTOCOL.record_codec().encode(request.message))
+            for effect in site.apply(happening):
+                if isinstance(effect, (Send, Multicast)):
+                    answers += codec.decode(codec.encode(effect.message)) == effect.message
+                elif isinstance(effect, Persist):
+                    PROTOCOL.record_codec().decode(PROTOCOL.record_codec().encode(effect.record))
     assert answers > 1_000  # it did listen

@@ -11,7 +11,8 @@ from tocsin.core.message import Message
 from tocsin.sim.conditions import Conditions
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.site import Site
+from tocsin.sim.surroundings import Surroundings
 
 
 class Lan(Network):

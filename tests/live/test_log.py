@@ -15,7 +15,6 @@ from tocsin.live.storage.log_format import (
     Broadcast,
     Checkpoint,
     Missed,
-    Persist,
     Snapshot,
     Start,
     Stop,
@@ -40,11 +39,11 @@ def _commit(log: Log) -> None:
 
 def _deliver(log: Log, stream: Stream, origin: int, seqno: int, payload: bytes) -> None:
     op, _ = stream.deliver(origin, seqno, payload)
-    log.stage(op, payload)
+    log.stage_delivery(op, payload)
 
 
 def _persist(log: Log, record: bytes) -> None:
-    log.stage(Persist(len(record)), record)
+    log.stage_record(record, b"")
 
 
 def _step(log: Log, stream: Stream, number: int) -> None:
@@ -266,5 +265,5 @@ def test_the_snapshot_is_the_first_operation_of_a_file(tmp_path: Path) -> None:
     log = _open(tmp_path)
     log.stage(Start(0))
     laid = log.layout()
-    assert isinstance(laid.ops[0], Snapshot) and not isinstance(laid.ops[1], Checkpoint)
+    assert isinstance(laid.batch.ops[0], Snapshot) and not isinstance(laid.batch.ops[1], Checkpoint)
     log.close()

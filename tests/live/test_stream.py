@@ -29,7 +29,7 @@ class _Live:
 
     def deliver(self, origin: int, seqno: int, payload: bytes) -> list[bytes]:
         op, messages = self.stream.deliver(origin, seqno, payload)
-        self.log.stage(op, payload)
+        self.log.stage_delivery(op, payload)
         return messages
 
     def rollback(self, origin: int, seqno: int) -> int:

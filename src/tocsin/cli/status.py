@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.live.group_config import read_group
-from tocsin.live.operations.status import ask
+from tocsin.live.operations.status_server import ask
 
 EXAMPLES = """\
 examples:

@@ -16,7 +16,7 @@ from tocsin.live.wire.datagrams import DATAGRAM_HEADER_BYTES, HEADER_BYTES, OFFS
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import HEADER, Keyring, Opener, Sealer
 from tocsin.live.wire.udp import IP_MTU_DISCOVER, UDP_GRO, UDP_SEGMENT
-from tocsin.live.wire.wire import PROBE, PROBER, REPLY
+from tocsin.live.wire.wire_messages import PROBE, PROBER, REPLY
 
 PROBE_SECONDS: Final = 0.3  # for an answer; a local network takes a thousandth of it
 PROBE_TRIES: Final = 3

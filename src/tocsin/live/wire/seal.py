@@ -90,21 +90,21 @@ class Sealer:
         self._keyring = keyring
         self._sender = sender
         self._counter = 0  # next; never used twice with one session key
-        self._key_id = keyring.sealing_id
-        self._cipher = keyring.session_cipher(self._key_id, sender, self.session)
+        self.key_id = keyring.sealing_id
+        self._cipher = keyring.session_cipher(self.key_id, sender, self.session)
 
     def rekey(self) -> None:
         """Seal with the keyring's first key from now on; the counter goes on."""
-        self._key_id = self._keyring.sealing_id
-        self._cipher = self._keyring.session_cipher(self._key_id, self._sender, self.session)
+        self.key_id = self._keyring.sealing_id
+        self._cipher = self._keyring.session_cipher(self.key_id, self._sender, self.session)
 
     def seal(self, content: bytes) -> tuple[bytes, bytes]:
         """The header (36 bytes, the same in every datagram) and the sealed packet."""
         counter = self._counter
         self._counter = counter + 1
         number, bits = self.session
-        length = len(content) + (TAG_BYTES if self._key_id != PLAIN_KEY_ID else 4)
-        header = HEADER.pack(self._keyring.tag, self._key_id, self._sender, VERSION, number, bits, counter, length)
+        length = len(content) + (TAG_BYTES if self.key_id != PLAIN_KEY_ID else 4)
+        header = HEADER.pack(self._keyring.tag, self.key_id, self._sender, VERSION, number, bits, counter, length)
         return header, self._cipher.encrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), content, header)
 
 

@@ -29,7 +29,7 @@ MUTANTS = {
     ),
     "forgets to persist what it received": (
         "machine",
-        "        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))\n",
+        "        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, False, data.payload))\n",
         "",
     ),
     "forgets what it delivered": (

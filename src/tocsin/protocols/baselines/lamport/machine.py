@@ -143,7 +143,7 @@ class Lamport(Machine):
         self._tick(self._clock + 1)
         places = tuple([self._sent[site] for site in self._groups[group]])
         data = Data(group, self._site, seqno, self._clock, places, payload)
-        self._persist(Sent(group, seqno, data.stamp, places, payload, False))
+        self._persist(Sent(group, seqno, data.stamp, places, False, payload))
         for site in self._groups[group]:
             self._sent[site] += 1
             self._announced[site] = data.stamp
@@ -193,7 +193,7 @@ class Lamport(Machine):
         self._maybe_ask(now)
 
     def _accept(self, data: Data) -> None:
-        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))
+        self._persist(Received(data.group, data.origin, data.seqno, data.stamp, False, data.payload))
         insort(self._pending, (data.stamp, data.origin, data.seqno, data.group, data.payload))
         self._see(data.stamp)
 
@@ -351,9 +351,9 @@ class Lamport(Machine):
         ]
         for outstanding in self._outstanding.values():
             data = outstanding.data
-            records.append(Sent(data.group, data.seqno, data.stamp, data.places, data.payload, True))
+            records.append(Sent(data.group, data.seqno, data.stamp, data.places, True, data.payload))
         for stamp, origin, seqno, group, payload in self._pending:
-            records.append(Received(group, origin, seqno, stamp, payload, True))
+            records.append(Received(group, origin, seqno, stamp, True, payload))
         self._outbox.checkpoint(records)
         self.stat_records = len(records)
         for group in range(len(self._groups)):

@@ -1,4 +1,4 @@
-"""The write-ahead log's format: files of batches; a batch is one or more whole steps of the machine, and is atomic.
+"""The log's format: files of batches; a batch is one or more whole steps of the machine, and is atomic.
 
 A batch is a head (magic, lengths, checksum), a list of operations (msgpack) and, behind it, their contents (the
 payloads of deliveries, the records of the protocol) one after the other. The checksum starts from the file's number, so

@@ -129,6 +129,6 @@ class LoggedFrames(DeliveryLog):
             return entries
         for at in range(position, min(position + count, index.end)):
             file, offset, size = index.place(at)
-            origin, seqno, _ = index.about(at)
-            entries.append(Entry(group, origin, seqno, os.pread(self.files[file], size, offset)))
+            origin, frame, _ = index.about(at)
+            entries.append(Entry(group, origin, frame, os.pread(self.files[file], size, offset)))
         return entries

@@ -21,7 +21,8 @@ from tocsin.sim import faults as fault_kinds
 from tocsin.sim.explore.exploration import Exploration, Limits, Step, Violation, broken_promise, count_executions
 from tocsin.sim.explore.flights import Flights
 from tocsin.sim.explore.local_states import LocalStates, SiteMaker
-from tocsin.sim.explore.successors import Bounds, Move, State, Successors, Turn, state_of_key
+from tocsin.sim.explore.state import Bounds, Move, State, Turn, state_of_key
+from tocsin.sim.explore.successors import Successors
 from tocsin.sim.manual_site import ManualSite
 from tocsin.sim.scenario import Scenario
 

@@ -24,6 +24,17 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
+MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
+    "live/wire": {"clock", "errors", "group_config"},
+    "live/storage": {"errors", "frame_format", "packing"},
+    "live/operations": {"driver", "group_config", "incoming", "naming", "outgoing", "storage", "wire"},
+    "properties/kernels": {"cycles", "graph", "inversions", "properties", "report", "tangles"},
+    "sim/networks": {"conditions", "kernel", "site", "surroundings"},
+    "sim/explore": {"faults", "manual_site", "scenario", "transcript"},
+    "sim/swarm": {"run", "scenario", "scenario_config", "simulation"},
+    "spark/audit": set(),
+    "spark/sweep": {"session"},
+}
 PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
     "asyncio",
@@ -71,6 +82,16 @@ def test_nobody_imports_the_papers() -> None:
         for path in sorted((ROOT / folder).rglob("*.py")):
             found = {name for name in imports(path) if name.split(".")[0] == "papers"}
             assert not found, f"{path} imports {found}"
+
+
+@pytest.mark.parametrize("folder", sorted(MAY_IMPORT_BESIDE))
+def test_parts_of_a_folder_import_only_what_they_rest_on(folder: str) -> None:
+    whole, part = folder.split("/")
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[:2] == ["tocsin", whole] and len(parts) > 2:
+                assert parts[2] in {part, *MAY_IMPORT_BESIDE[folder]}, f"{path} imports {name}"
 
 
 @pytest.mark.parametrize("folder", PURE)

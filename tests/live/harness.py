@@ -15,7 +15,7 @@ from typing import IO, Any
 from tests.live.live_groups import free_ports
 from tests.live.namespaces import Namespaces
 from tocsin.core.errors import TocsinError
-from tocsin.live.operations.status import ask
+from tocsin.live.operations.status_server import ask
 from tocsin.live.storage.trace import write_trace
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.properties import check

@@ -11,9 +11,9 @@ import pytest
 
 from tests.live.harness import LiveGroup, wait_until
 from tocsin.live.group_config import Group, read_group
+from tocsin.live.wire.datagrams import OFFSET, Splitter
 from tocsin.live.wire.keys import new_key, read_keys
 from tocsin.live.wire.seal import HEADER, Keyring, Sealer
-from tocsin.live.wire.segments import OFFSET, Splitter
 from tocsin.protocols.registry import REGISTRY
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other

@@ -20,7 +20,7 @@ from tocsin.live.storage.archive import Archive, journal_files
 from tocsin.live.storage.identity import is_running, site_folders
 from tocsin.live.storage.journal import journal_batches, journal_is_whole
 from tocsin.live.storage.journal_format import RowMaker
-from tocsin.live.storage.log import Wal
+from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import HEAD, MAGIC, log_files_in, log_path
 from tocsin.live.storage.trace import write_trace
 from tocsin.live.stream import Stream
@@ -100,18 +100,18 @@ def _grown(tmp_path: Path) -> tuple[Path, list[bytes]]:
     messages = [b"%d" % number + bytes(2000) for number in range(100)]
     _fill(write_group(tmp_path, sites="a", tail=SMALL + "archive = false\n"), messages[:1])
     folder = tmp_path / "data" / "a"
-    wal = Wal(folder / "wal", 1, 65_536)
-    stream = Stream(0, wal.log)
+    log = Log(folder / "wal", 1, 65_536)
+    stream = Stream(0, log.frames)
     for number, message in enumerate(messages[1:], 1):
         payload = pack(number, [message])
         op, _ = stream.deliver(0, number, payload)
-        wal.stage_checkpoint([])
-        wal.stage_delivery(op, payload)
-        laid = wal.layout()
-        wal.write(laid)
-        wal.apply(laid)
+        log.stage_checkpoint([])
+        log.stage_delivery(op, payload)
+        laid = log.layout()
+        log.write(laid)
+        log.apply(laid)
         stream.on_applied([])
-    wal.close()
+    log.close()
     assert len(log_files_in(folder / "wal")) > 3
     return folder, messages
 

@@ -7,7 +7,7 @@ import struct
 from tocsin.live.wire import kernel_filter
 from tocsin.live.wire.kernel_filter import Step, attach, dropped, program
 from tocsin.live.wire.seal import HEADER
-from tocsin.live.wire.wire import PROBER
+from tocsin.live.wire.wire_messages import PROBER
 
 TAG = b"orde"
 MEMBERS = (("10.0.0.1", 7400), ("10.0.0.2", 7400), ("10.0.0.2", 7401))

@@ -246,7 +246,7 @@ def test_keys_are_changed_while_the_group_runs(tmp_path: Path) -> None:
             await members[0].broadcast(b"%d" % number)
             await until(lambda expected=number + 1: len(ear.heard) == expected)  # type: ignore[misc]
         assert members[1].status()["drops"] == {}
-        assert Keyring(members[0].group.identity(), [new]).sealing_id == members[0]._wire.sealer._key_id
+        assert Keyring(members[0].group.identity(), [new]).sealing_id == members[0]._opened.wire.sender.sealer.key_id
         for member in members:
             await member.close()
 

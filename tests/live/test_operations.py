@@ -16,7 +16,8 @@ from tocsin.cli.main import main
 from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
 from tocsin.live.group_config import read_group
 from tocsin.live.operations.doctor import examine, here
-from tocsin.live.operations.status import ask, peak_memory_bytes
+from tocsin.live.operations.status import peak_memory_bytes
+from tocsin.live.operations.status_server import ask
 from tocsin.live.wire.keys import read_keys
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other

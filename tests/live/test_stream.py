@@ -6,7 +6,7 @@ import pytest
 
 from tocsin.live.frame_format import FRAME_BYTES, pack
 from tocsin.live.packing import Packer
-from tocsin.live.storage.log import Wal
+from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
 
 
@@ -24,24 +24,24 @@ class _Live:
     """A stream over a real log; `commit` as the driver does."""
 
     def __init__(self, folder: Path) -> None:
-        self.wal = Wal(folder, 1, 1 << 20)
-        self.stream = Stream(0, self.wal.log)
+        self.log = Log(folder, 1, 1 << 20)
+        self.stream = Stream(0, self.log.frames)
 
     def deliver(self, origin: int, seqno: int, payload: bytes) -> list[bytes]:
         op, messages = self.stream.deliver(origin, seqno, payload)
-        self.wal.stage(op, payload)
+        self.log.stage_delivery(op, payload)
         return messages
 
     def rollback(self, origin: int, seqno: int) -> int:
         op = self.stream.rollback(origin, seqno)
-        self.wal.stage(op)
+        self.log.stage(op)
         return op.count
 
     def commit(self) -> None:
-        laid = self.wal.layout()
-        self.wal.write(laid)
-        self.wal.apply(laid)
-        self.stream.on_applied(self.wal.staged_of(0))
+        laid = self.log.layout()
+        self.log.write(laid)
+        self.log.apply(laid)
+        self.stream.on_applied(self.log.staged_of(0))
 
 
 @pytest.mark.parametrize("commits", [False, True])
@@ -65,7 +65,7 @@ def test_the_last_piece_is_taken_back_and_given_again(tmp_path: Path, commits: b
     assert live.deliver(0, len(frames) - 1, frames[-1]) == [message]
     live.commit()
     assert live.stream.position == 2
-    live.wal.close()
+    live.log.close()
 
 
 def test_a_large_message_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -75,15 +75,15 @@ def test_a_large_message_goes_on_after_a_restart(tmp_path: Path) -> None:
         live.deliver(0, seqno, frame)
         live.deliver(1, seqno, pack(seqno, [b"x"]))
     live.commit()
-    live.wal.close_file()
+    live.log.close_file()
     live.deliver(1, 99, pack(99, [b"in the next file"]))
     live.commit()
-    live.wal.close()
+    live.log.close()
     again = _Live(tmp_path)
     assert again.deliver(0, len(frames) - 1, frames[-1]) == [message]
     again.commit()
-    assert again.wal.log.group(0).unfinished == {}
-    again.wal.close()
+    assert again.log.frames.group(0).unfinished == {}
+    again.log.close()
 
 
 def test_taking_back_what_is_not_the_newest_is_a_fault(tmp_path: Path) -> None:
@@ -92,4 +92,4 @@ def test_taking_back_what_is_not_the_newest_is_a_fault(tmp_path: Path) -> None:
     live.deliver(0, 1, pack(1, [b"b"]))
     with pytest.raises(AssertionError, match="newest"):
         live.rollback(0, 0)
-    live.wal.close()
+    live.log.close()

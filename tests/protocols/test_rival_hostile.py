@@ -5,8 +5,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
+from tocsin.core.effects import Deliver, Rollback
 from tocsin.core.errors import DecodeError
-from tocsin.core.machine import Entry, Outbox, Setup
+from tocsin.core.machine import Outbox, Setup
 from tocsin.core.rng import Rng
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.disk import Disk
@@ -36,10 +37,10 @@ class Deaf(Outbox):
     def trim(self, group: int, position: int) -> None: ...
 
     def deliver(self, group: int, origin: int, seqno: int, payload: bytes) -> None:
-        self.disk.append(Entry(group, origin, seqno, payload))
+        self.disk.keep(Deliver(group, origin, seqno, payload))
 
     def rollback(self, group: int, origin: int, seqno: int) -> None:
-        self.disk.undo(group, origin, seqno)
+        self.disk.keep(Rollback(group, origin, seqno))
 
 
 def anything(hint: Any, rng: Rng) -> Any:

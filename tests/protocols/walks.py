@@ -10,12 +10,13 @@ everything promised must hold.
 from typing import Any, Final
 
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Deliver, Rollback, View, sent
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.properties import FAIL, Report, check
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 from tocsin.traces.buffer import TraceBuffer
 
 STEPS_MAX: Final = 150
@@ -45,7 +46,7 @@ class Walk:
         decoded = decode_config(options or {}, protocol.options, "walk")
         everybody = list(range(sites))
         self.sites = [
-            StageSite(site, protocol, decoded, sites, everybody, self.groups, None, seed) for site in everybody
+            ManualSite(site, protocol, decoded, sites, everybody, self.groups, None, seed) for site in everybody
         ]
         self._views = [-1] * sites
         self._flights: list[tuple[int, int, int, Message]] = []  # arrives at the earliest, source, target, message
@@ -56,7 +57,7 @@ class Walk:
     def run(self) -> Report:
         """Walk, heal, and check everything promised."""
         for site in range(len(self.sites)):
-            self._act(site, Input(stage.START, self._now))
+            self._act(site, Input(manual_site.START, self._now))
         likely = {what: 1 + self._rng.below(self._rng.between(1, 30)) for what in ("fire", "crash", "lose", "repeat")}
         likely["arrive"] = 10 + self._rng.below(60)
         likely["broadcast"] = 2 + self._rng.below(10)
@@ -96,7 +97,7 @@ class Walk:
             self._broadcast(ready[self._rng.below(len(ready))])
         else:
             chosen = (up if what == "crash" else down)[self._rng.below(len(up if what == "crash" else down))]
-            self._act(chosen.site, Input(stage.CRASH if what == "crash" else stage.START, self._now))
+            self._act(chosen.site, Input(manual_site.CRASH if what == "crash" else manual_site.START, self._now))
         self.happened[what] = self.happened.get(what, 0) + 1
 
     def _drawn(self, ways: list[tuple[str, int]]) -> str:
@@ -110,7 +111,7 @@ class Walk:
 
     def _broadcast(self, site: int) -> None:
         self._messages -= 1
-        happening = Input(stage.BROADCAST, self._now)
+        happening = Input(manual_site.BROADCAST, self._now)
         happening.number = self._rng.below(len(self.groups))
         happening.payload = b"%d" % self._messages
         self._act(site, happening)
@@ -120,14 +121,14 @@ class Walk:
         if way != "repeat":
             del self._flights[place]
         if way != "lose" and self.sites[target].machine is not None:
-            happening = Input(stage.RECEIVE, self._now)
+            happening = Input(manual_site.RECEIVE, self._now)
             happening.peer = source
             happening.message = message
             self._act(target, happening)
 
     def _fire(self, site: int, name: str, key: int) -> None:
         self._now = max(self._now, self.sites[site].timers[(name, key)])
-        happening = Input(stage.TIMER, self._now)
+        happening = Input(manual_site.TIMER, self._now)
         happening.timer = name
         happening.number = key
         self._act(site, happening)
@@ -136,7 +137,7 @@ class Walk:
         """From here on nothing goes wrong."""
         for host in self.sites:
             if host.machine is None:
-                self._act(host.site, Input(stage.START, self._now))
+                self._act(host.site, Input(manual_site.START, self._now))
         until = self._now + self.protocol.liveness_us
         quiet_since = self._now
         while self._now < min(until, quiet_since + QUIET_US):
@@ -158,28 +159,29 @@ class Walk:
         """Let something happen to a site, and note what its application sees."""
         self._step += 1
         host = self.sites[site]
-        if happening.what == stage.CRASH:
+        if happening.what == manual_site.CRASH:
             self._note(site, "crash")
-        elif happening.what == stage.START and host.life > 0:
+        elif happening.what == manual_site.START and host.life > 0:
             self._note(site, "recover")
         if happening.message is not None:
             for origin, seqno in happening.message.carries():
                 kind: str = happening.message.kind
                 self.trace.append(site, self._step, "receive", None, self.names[origin], seqno, kind)
-        requests = host.apply(happening)
-        if happening.what == stage.BROADCAST:
+        effects = host.apply(happening)
+        if happening.what == manual_site.BROADCAST:
             self._note(site, "broadcast", happening.number, site, host.accepted)
-        for request in requests:
-            if request.what in ("send", "multicast") and request.message is not None:
-                for target in request.sites:
-                    self._flights.append((self._now + DELAY_US, site, target, request.message))
-            elif request.what in ("deliver", "rollback"):
-                self._note(site, request.what, request.number, request.origin, request.seqno)
-            elif request.what == "view":
-                self._views[site] = request.number
-                if request.primary:  # as the simulator does
-                    members = [self.names[member] for member in request.sites]
-                    self.trace.append(site, self._step, "view", view=request.number, members=members)
+        for target, message in sent(effects):
+            self._flights.append((self._now + DELAY_US, site, target, message))
+        for effect in effects:
+            if isinstance(effect, Deliver):
+                self._note(site, "deliver", effect.group, effect.origin, effect.seqno)
+            elif isinstance(effect, Rollback):
+                self._note(site, "rollback", effect.group, effect.origin, effect.seqno)
+            elif isinstance(effect, View):
+                self._views[site] = effect.view
+                if effect.primary:  # as the simulator does
+                    members = [self.names[member] for member in effect.members]
+                    self.trace.append(site, self._step, "view", view=effect.view, members=members)
         del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
 
     def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:

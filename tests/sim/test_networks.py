@@ -1,27 +1,27 @@
 """Each network model does what its file says, to the microsecond."""
 
-from tests.sim.worlds import Stage, Word
+from tests.sim.worlds import SmallWorld, Word
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.sim.conditions import Exponential, LongTail, Uniform
 
 
 def test_mesh_sends_one_after_another() -> None:
-    stage = Stage(4, "mesh", process_us=3)
-    stage.scribe(0).outbox.multicast([1, 2, 3], Word("x"))
-    stage.run()
-    assert [stage.told(site) for site in (1, 2, 3)] == [["10 x from 0"], ["13 x from 0"], ["16 x from 0"]]
-    assert stage.world.tally.sends == {"data": 3} and stage.world.tally.multicasts == {}
+    small = SmallWorld(4, "mesh", process_us=3)
+    small.outbox(0).multicast([1, 2, 3], Word("x"))
+    small.run()
+    assert [small.told(site) for site in (1, 2, 3)] == [["10 x from 0"], ["13 x from 0"], ["16 x from 0"]]
+    assert small.world.tally.sends == {"data": 3} and small.world.tally.multicasts == {}
 
 
 def test_lan_carries_one_message_at_a_time() -> None:
-    stage = Stage(3, "lan", medium_us=100)
-    stage.scribe(0).outbox.multicast([1, 2], Word("x"))
-    stage.scribe(1).outbox.send(2, Word("y"))
-    stage.run()
-    assert stage.told(1) == ["110 x from 0"]
-    assert stage.told(2) == ["110 x from 0", "210 y from 1"]
-    assert stage.world.tally.multicasts == {"data": 1} and stage.world.tally.sends == {"data": 1}
+    small = SmallWorld(3, "lan", medium_us=100)
+    small.outbox(0).multicast([1, 2], Word("x"))
+    small.outbox(1).send(2, Word("y"))
+    small.run()
+    assert small.told(1) == ["110 x from 0"]
+    assert small.told(2) == ["110 x from 0", "210 y from 1"]
+    assert small.world.tally.multicasts == {"data": 1} and small.world.tally.sends == {"data": 1}
 
 
 def line() -> Topology:
@@ -37,23 +37,23 @@ def line() -> Topology:
 
 
 def test_switched_multicast_is_one_copy_per_link() -> None:
-    stage = Stage(3, "switched", line())
-    stage.scribe(0).outbox.multicast([1, 2], Word("x"))
-    stage.run()
-    assert stage.told(1) == stage.told(2) == ["30 x from 0"]
-    assert stage.links.named_traffic() == {"up": 1, "trunk": 1, "left": 1, "right": 1}
+    small = SmallWorld(3, "switched", line())
+    small.outbox(0).multicast([1, 2], Word("x"))
+    small.run()
+    assert small.told(1) == small.told(2) == ["30 x from 0"]
+    assert small.links.named_traffic() == {"up": 1, "trunk": 1, "left": 1, "right": 1}
 
 
 def test_switched_routes_around_nothing_when_the_trunk_fails() -> None:
-    stage = Stage(3, "switched", line())
-    stage.links.fail(1)
-    stage.scribe(0).outbox.send(1, Word("lost"))
-    stage.scribe(1).outbox.send(2, Word("local"))
-    stage.links.repair(1)
-    stage.scribe(0).outbox.send(1, Word("again"))
-    stage.run()
-    assert stage.told(1) == ["30 again from 0"] and stage.told(2) == ["20 local from 1"]
-    assert stage.world.tally.drops == {"link": 1}
+    small = SmallWorld(3, "switched", line())
+    small.links.fail(1)
+    small.outbox(0).send(1, Word("lost"))
+    small.outbox(1).send(2, Word("local"))
+    small.links.repair(1)
+    small.outbox(0).send(1, Word("again"))
+    small.run()
+    assert small.told(1) == ["30 again from 0"] and small.told(2) == ["20 local from 1"]
+    assert small.world.tally.drops == {"link": 1}
 
 
 def test_lossy_knows_neighbours_only() -> None:
@@ -62,11 +62,11 @@ def test_lossy_knows_neighbours_only() -> None:
         topology.add_node(name)
     topology.add_link(0, 1)
     topology.add_link(1, 2)
-    stage = Stage(3, "lossy", topology)
-    stage.scribe(0).outbox.multicast([1, 2], Word("x"))
-    stage.run()
-    assert stage.told(1) == ["10 x from 0"] and stage.told(2) == []
-    assert stage.world.tally.drops == {"link": 1}
+    small = SmallWorld(3, "lossy", topology)
+    small.outbox(0).multicast([1, 2], Word("x"))
+    small.run()
+    assert small.told(1) == ["10 x from 0"] and small.told(2) == []
+    assert small.world.tally.drops == {"link": 1}
 
 
 def test_lossy_loses_as_often_as_it_should() -> None:
@@ -74,50 +74,50 @@ def test_lossy_loses_as_often_as_it_should() -> None:
     topology.add_node("p1", crash=0.1)
     topology.add_node("p2", crash=0.2)
     topology.add_link(0, 1, loss=0.3)
-    stage = Stage(2, "lossy", topology)
+    small = SmallWorld(2, "lossy", topology)
     for _ in range(20_000):
-        stage.scribe(0).outbox.send(1, Word("x"))
-    stage.run()
-    arrived = len(stage.told(1)) / 20_000
+        small.outbox(0).send(1, Word("x"))
+    small.run()
+    arrived = len(small.told(1)) / 20_000
     assert abs(arrived - 0.9 * 0.7 * 0.8) < 0.012  # three standard deviations
 
 
 def test_loss_duplication_and_reordering() -> None:
-    stage = Stage(2, "mesh")
-    stage.conditions.loss = 0.1
-    stage.conditions.duplicate = 0.05
-    stage.conditions.reorder = 0.2
-    stage.conditions.reorder_us = 50
+    small = SmallWorld(2, "mesh")
+    small.conditions.loss = 0.1
+    small.conditions.duplicate = 0.05
+    small.conditions.reorder = 0.2
+    small.conditions.reorder_us = 50
     for number in range(10_000):
-        stage.scribe(0).outbox.send(1, Word(str(number)))
-    stage.run()
-    words = [line.split()[1] for line in stage.told(1)]
-    assert 880 < stage.world.tally.drops["loss"] < 1_120
-    assert stage.network.carrier.duplicated == len(words) - len(set(words)) > 350
-    assert stage.network.carrier.held_up > 1_500
+        small.outbox(0).send(1, Word(str(number)))
+    small.run()
+    words = [line.split()[1] for line in small.told(1)]
+    assert 880 < small.world.tally.drops["loss"] < 1_120
+    assert small.network.carrier.duplicated == len(words) - len(set(words)) > 350
+    assert small.network.carrier.held_up > 1_500
     assert words != sorted(words, key=int)
 
 
 def test_partition_cuts_what_is_under_way_and_heals() -> None:
-    stage = Stage(3, "mesh")
-    stage.scribe(0).outbox.send(1, Word("under way"))
-    stage.conditions.partition([[0], [1, 2]])
-    stage.scribe(1).outbox.send(2, Word("inside"))
-    stage.scribe(2).outbox.send(0, Word("across"))
-    stage.run()
-    stage.conditions.heal()
-    stage.scribe(0).outbox.send(1, Word("healed"))
-    stage.run()
-    assert stage.told(0) == [] and stage.told(1) == ["20 healed from 0"] and stage.told(2) == ["10 inside from 1"]
+    small = SmallWorld(3, "mesh")
+    small.outbox(0).send(1, Word("under way"))
+    small.conditions.partition([[0], [1, 2]])
+    small.outbox(1).send(2, Word("inside"))
+    small.outbox(2).send(0, Word("across"))
+    small.run()
+    small.conditions.heal()
+    small.outbox(0).send(1, Word("healed"))
+    small.run()
+    assert small.told(0) == [] and small.told(1) == ["20 healed from 0"] and small.told(2) == ["10 inside from 1"]
 
 
 def test_a_cut_is_one_way() -> None:
-    stage = Stage(2, "mesh")
-    stage.conditions.cut(0, 1)
-    stage.scribe(0).outbox.send(1, Word("lost"))
-    stage.scribe(1).outbox.send(0, Word("heard"))
-    stage.run()
-    assert stage.told(1) == [] and stage.told(0) == ["10 heard from 1"]
+    small = SmallWorld(2, "mesh")
+    small.conditions.cut(0, 1)
+    small.outbox(0).send(1, Word("lost"))
+    small.outbox(1).send(0, Word("heard"))
+    small.run()
+    assert small.told(1) == [] and small.told(0) == ["10 heard from 1"]
 
 
 def test_delay_distributions_have_their_means() -> None:

@@ -1,5 +1,6 @@
 """A world whose machines only write down what happened to them: for tests of sites and networks."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
@@ -17,6 +18,7 @@ from tocsin.sim.networks.lossy import Lossy
 from tocsin.sim.networks.mesh import Mesh
 from tocsin.sim.networks.switched import Switched
 from tocsin.sim.simulation import Simulation
+from tocsin.sim.site import Site
 from tocsin.sim.world import World
 from tocsin.traces.buffer import TraceBuffer
 
@@ -76,7 +78,22 @@ SCRIBE = Protocol(
 )
 
 
-class Stage:
+class Requests:
+    """A machine's requests, made by a test: each is a step of its own."""
+
+    def __init__(self, site: Site, kernel: Kernel) -> None:
+        self._site = site
+        self._kernel = kernel
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def request(*arguments: object) -> None:
+            getattr(self._site.outbox, name)(*arguments)
+            self._site.end_step(self._kernel.now)
+
+        return request
+
+
+class SmallWorld:
     """A running world with scribes on it."""
 
     def __init__(
@@ -114,6 +131,9 @@ class Stage:
         machine = self.world.sites[site].machine
         assert isinstance(machine, Scribe)
         return machine
+
+    def outbox(self, site: int) -> Requests:
+        return Requests(self.world.sites[site], self.kernel)
 
     def run(self, until: int = 1_000_000) -> None:
         self.kernel.run(until, 1_000_000)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.protocols.coordinator_tree.runs import FIGURE_2_1, Run, scenario
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Effect, Multicast, Send
 from tocsin.core.errors import InputError
 from tocsin.core.message import Message
 from tocsin.core.rangeset import rangeset_of
@@ -17,8 +18,8 @@ from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.lists import Lists
 from tocsin.protocols.coordinator_tree.messages import RANGES_MAX, Data, Desc, Holding, Wanted
 from tocsin.protocols.coordinator_tree.messages import Request as AskedFor
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 
 HOSTS = ["h2", "h3", "h4", "h5"]
 SECTION_4_2 = {"h2": ["h1"], "h3": ["h1", "h2"], "h4": ["h3", "h5", "h2", "h1"], "h5": ["h1", "h3", "h2"]}
@@ -162,20 +163,22 @@ def test_the_fill_of_appendix_i() -> None:
     options = decode_config({"measure_periods": 0}, PROTOCOL.options, "test")
     everybody = [0, 1, 2, 3]
     source, i, j, k = everybody
-    site = StageSite(i, PROTOCOL, options, 4, everybody, [everybody], None, 0)
-    site.apply(Input(stage.START, 0))
+    site = ManualSite(i, PROTOCOL, options, 4, everybody, [everybody], None, 0)
+    site.apply(Input(manual_site.START, 0))
     for number in (1, 2, 3, 5, 6):
         _receive(site, source, Data(0, source, number, number, b"%d" % number))
     told = Desc((_holding(j, [1, 2, 4]), _holding(k, [1, 3, 5])), 0)
     asked = _receive(site, j, told)
     wanted = Wanted(0, source, rangeset_of([4]).to_wire())
-    assert [request.message for request in asked if request.what == "send"] == [AskedFor((wanted,))]  # up the tree
-    happening = Input(stage.TIMER, 2_000)
+    assert [effect.message for effect in asked if isinstance(effect, Send)] == [AskedFor((wanted,))]  # up the tree
+    happening = Input(manual_site.TIMER, 2_000)
     happening.timer = "FILL"
     sent = {}
-    for request in site.apply(happening):
-        if isinstance(request.message, Data):
-            sent[request.message.number] = request.sites
+    for effect in site.apply(happening):
+        if isinstance(effect, Send) and isinstance(effect.message, Data):
+            sent[effect.message.number] = [effect.target]
+        elif isinstance(effect, Multicast) and isinstance(effect.message, Data):
+            sent[effect.message.number] = effect.targets
     assert sent == {2: [k], 3: [j], 5: [j], 6: [j, k]}  # one multicast for message 6
 
 
@@ -183,8 +186,8 @@ def _holding(site: int, numbers: list[int]) -> Holding:
     return Holding(0, 0, site, True, rangeset_of(numbers).to_wire(RANGES_MAX))
 
 
-def _receive(site: StageSite, source: int, message: Message) -> list[Request]:
-    happening = Input(stage.RECEIVE, 0)
+def _receive(site: ManualSite, source: int, message: Message) -> list[Effect]:
+    happening = Input(manual_site.RECEIVE, 0)
     happening.peer = source
     happening.message = message
     return site.apply(happening)

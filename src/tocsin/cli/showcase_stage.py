@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tocsin.core.errors import EnvironmentMissing, TocsinError
-from tocsin.live.operations.status import ask
+from tocsin.live.operations.status_server import ask
 from tocsin.live.wire.keys import new_key, write_keys
 
 PROTOCOL = "counter_token"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.cli.tables import output, print_table
 from tocsin.live.group_config import read_group
-from tocsin.live.operations.status import ask
+from tocsin.live.operations.status_server import ask
 
 EXAMPLES = """\
 examples:

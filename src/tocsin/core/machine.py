@@ -2,7 +2,8 @@
 
 A protocol is a deterministic state machine: a `Machine`. It is told what happened (a start, a message, a timer, a
 request of the application) and answers by requests to its `Outbox`. It has no socket, clock, thread, global random or
-file. The simulator, the explorer, the fuzzer and the live runtime drive the very same objects.
+file. The simulator, the explorer, the fuzzer and the live runtime drive the very same objects. One call is one step,
+and what it asks for are its effects; `effects.py` records them as data, for all drivers.
 
 What a driver promises
 ----------------------
@@ -12,6 +13,7 @@ What a driver promises
 - One call of the machine is one step: all its durable requests (`persist`, `checkpoint`, `deliver`, `rollback`,
   `install_view`, `missed`) survive a crash together or not at all. So a record that says "delivered", persisted in the
   step that delivers, is the truth after any crash.
+- `log` shows what earlier steps have delivered, as far as it is durable; never the effects of the present step.
 - After a crash a new machine of the same site gets `on_start` with the records, and the log of what it had delivered.
 - `broadcast` is called only when `room()` is positive.
 
@@ -89,7 +91,8 @@ class Outbox(ABC):
 
     @abstractmethod
     def deliver(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
-        """Hand a message to the application, and append it to the delivery log."""
+        """Hand a message to the application, and append it to the delivery log. A payload that was persisted before is
+        given as the same object (see `Record`): it is then stored once."""
 
     @abstractmethod
     def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:

@@ -34,9 +34,21 @@ def _brief(field: str, value: object, names: list[str]) -> str:
 
 
 class Record(Message, frozen=True):
-    """A record on stable storage; it survives a crash of its site."""
+    """A record on stable storage; it survives a crash of its site.
+
+    A record that keeps an application's message has its bytes as the last field, named `payload`. Encoded, it ends with
+    them; and where the machine later delivers the very same object, a driver need not store the bytes a second time."""
 
     kind: ClassVar[str] = "record"
+
+
+def payload_of(record: Record) -> bytes:
+    """The application's message that a record keeps, or b""."""
+    fields = record.__struct_fields__
+    if fields and fields[-1] == "payload":
+        payload: bytes = getattr(record, "payload")  # noqa: B009  (not every record has it)
+        return payload
+    return b""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,8 +10,9 @@ from collections import deque
 from typing import Final, Literal
 
 from tocsin.live.frame_format import FRAME_BYTES, Packed, unpack
-from tocsin.live.happenings import Delivered, Happening, RolledBack
-from tocsin.live.storage.delivery_log import FrameLog
+from tocsin.live.heard import Delivered, Heard
+from tocsin.live.storage.log_format import Rollback
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 Slow = Literal["block", "spill", "leave"]
 
@@ -21,52 +22,51 @@ MESSAGE_COST: Final = 64  # bytes that a waiting message takes beside its payloa
 class Backlog:
     """A queue with one reader."""
 
-    def __init__(self, limit_bytes: int, slow: Slow, log: FrameLog) -> None:
+    def __init__(self, limit_bytes: int, slow: Slow, frames: LoggedFrames) -> None:
         self.waiting_bytes = 0
-        self.stat_blocked = 0  # times that the member stood still
         self.stat_spilled = 0  # frames whose payloads were forgotten
         self.is_over = False  # above the limit, since it was last below half of it
         self._limit = limit_bytes
         self._slow: Slow = slow
-        self._log = log
-        self._items: deque[Happening] = deque()
+        self._frames = frames
+        self._items: deque[Heard] = deque()
         self._spilled: dict[int, deque[int]] = {}  # by group: log positions of forgotten frames, oldest first
         self._waiter: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def put(self, item: Happening) -> None:
+    def put(self, item: Heard) -> None:
         if isinstance(item, Delivered):
-            if not item.payloads:
+            if not item.messages:
                 return
             if self._may_spill(item):
-                item.payloads = []
-                self._spilled.setdefault(item.group, deque()).append(item.log_position)
+                item.messages = []
+                self._spilled.setdefault(item.op.group, deque()).append(item.log_position)
                 self.stat_spilled += 1
             else:
                 item.cost = _cost(item)
                 self.waiting_bytes += item.cost
                 self.is_over = self.is_over or self.waiting_bytes > self._limit
-        elif isinstance(item, RolledBack) and self._undo_spilled(item):
+        elif isinstance(item, Rollback) and self._undo_spilled(item):
             return
         self._items.append(item)
 
     def _may_spill(self, item: Delivered) -> bool:
         """Frames of many messages can be read back as they are; the last piece of a large message cannot."""
-        if self._slow != "spill" or len(item.payloads[0]) >= FRAME_BYTES - 64:
+        if self._slow != "spill" or len(item.messages[0]) >= FRAME_BYTES - 64:
             return False
-        return bool(self._spilled.get(item.group)) or self.waiting_bytes + _cost(item) > self._limit
+        return bool(self._spilled.get(item.op.group)) or self.waiting_bytes + _cost(item) > self._limit
 
-    def _undo_spilled(self, item: RolledBack) -> bool:
+    def _undo_spilled(self, item: Rollback) -> bool:
         """A forgotten delivery that is rolled back never was, for the application."""
-        spilled = self._spilled.get(item.op.group)
+        spilled = self._spilled.get(item.group)
         if not spilled:
             return False
         for index in range(len(self._items) - 1, -1, -1):
             newest = self._items[index]
-            if isinstance(newest, Delivered) and newest.group == item.op.group:
-                if newest.payloads:
+            if isinstance(newest, Delivered) and newest.op.group == item.group:
+                if newest.messages:
                     return False
                 del self._items[index]
                 spilled.pop()
@@ -85,19 +85,19 @@ class Backlog:
         finally:
             self._waiter = None
 
-    def take(self) -> Happening:
+    def take(self) -> Heard:
         """The next; what was forgotten is read back."""
         item = self._items.popleft()
         if isinstance(item, Delivered):
-            if item.payloads:
+            if item.messages:
                 self.waiting_bytes -= item.cost
                 if self.waiting_bytes * 2 <= self._limit:
                     self.is_over = False
             else:
-                self._spilled[item.group].popleft()
-                content = unpack(self._log.read_any(item.group, item.log_position, 1)[0].payload)
+                self._spilled[item.op.group].popleft()
+                content = unpack(self._frames.read_any(item.op.group, item.log_position, 1)[0].payload)
                 assert isinstance(content, Packed)
-                item.payloads = content.messages
+                item.messages = content.messages
         return item
 
     def needed(self, group: int) -> int:
@@ -107,4 +107,4 @@ class Backlog:
 
 
 def _cost(item: Delivered) -> int:
-    return sum(map(len, item.payloads)) + MESSAGE_COST * len(item.payloads)
+    return sum(map(len, item.messages)) + MESSAGE_COST * len(item.messages)

@@ -1,144 +1,130 @@
-"""Durable before visible: what steps make visible waits here until what they staged is in the write-ahead log.
+"""Durable before visible: what steps make visible is let out when what they staged is in the log.
 
 With `durability = "process"` a step that sends is written at once, by one call, and the rest at the end of the turn of
 the loop. With `"disk"` the steps of a turn are written and synced by a thread, and later steps wait for the next sync:
-group commit. A disk that refuses is the owner's end: nothing more is acknowledged.
+group commit. A disk that refuses is the member's end: nothing more is acknowledged.
 """
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final
 
-from tocsin.core.errors import TocsinError
 from tocsin.live.errors import StorageFailed
-from tocsin.live.happenings import Happening, Sending
+from tocsin.live.outlet import Outlet
+from tocsin.live.staging import Staging, Visible
 from tocsin.live.storage import log_format
-from tocsin.live.storage.log import Laid, Wal
+from tocsin.live.storage.log import Laid, Log
 
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 
-Visible = Sending | Happening
-
-
-class Owner(Protocol):
-    """Whose steps they are."""
-
-    failed: TocsinError | None
-
-    def send_out(self, visible: list[Visible]) -> None: ...
-
-    def on_applied(self) -> None: ...
-
-    def tell(self, visible: list[Visible]) -> None: ...
-
-    def on_turn_end(self) -> None: ...
-
-    def fail(self, error: TocsinError) -> None: ...
-
 
 class Commits:
-    """One member's; the owner adds what its steps make visible, and says where steps and turns end."""
+    """One member's. What a thread brings about later comes to the owner as an input: `on_written` ends a turn of its
+    own when a batch has reached the disk, `on_failed` says that the disk refused."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, wal: Wal, waits_for_disk: bool, owner: Owner) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        log: Log,
+        waits_for_disk: bool,
+        staging: Staging,
+        outlet: Outlet,
+        on_written: Callable[[], None],
+        on_failed: Callable[[StorageFailed], None],
+    ) -> None:
         self.stat_commits = 0
         self._loop = loop
-        self._wal = wal
+        self._log = log
         self._waits_for_disk = waits_for_disk
-        self._owner = owner
-        self._visible: list[Visible] = []  # waits for what is staged
-        self._sends = 0  # of the entries of _visible
+        self._staging = staging
+        self._outlet = outlet
+        self._on_written = on_written
+        self._on_failed = on_failed
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-disk")
         self._flying: asyncio.Future[None] | None = None  # a batch on its way to the disk
         self._syncing: asyncio.Task[None] | None = None
         self._sync_next: asyncio.Task[None] | None = None
+        self._failed = False  # nothing is let out any more
         self._finished = False  # nothing is sent any more
 
-    def add(self, item: Visible) -> None:
-        self._visible.append(item)
-        if isinstance(item, Sending):
-            self._sends += 1
-
     def drop(self) -> None:
-        """The owner has failed: nothing becomes visible any more."""
-        self._visible = []
-        self._wal.drop_staged()
+        """The member has failed: nothing becomes visible any more."""
+        self._failed = True
+        self._staging.drop()
 
     def end_step(self) -> None:
         if self._waits_for_disk:
             return
-        if self._sends and self._wal.staged():
-            self._commit_now()
-        elif self._sends:
-            self._release_now()
-        elif self._wal.staged() > STAGED_OPS_MAX:
+        staged = self._log.staged()
+        if self._staging.sends:
+            if staged:
+                self._commit_now()
+            else:
+                self._release_now()
+        elif staged > STAGED_OPS_MAX:
             self._commit_now()
 
     def end_turn(self) -> None:
         if self._waits_for_disk:
             self._maybe_fly()
-        elif self._wal.staged():
+        elif self._log.staged():
             self._commit_now()
-        elif self._visible:
+        elif self._staging.has_visible():
             self._release_now()
 
     def _commit_now(self) -> None:
-        """Write what is staged, and make visible what waits for it."""
+        """Write what is staged, and let out what waits for it."""
         try:
-            laid = self._wal.layout()
-            self._wal.write(laid)
+            laid = self._log.layout()
+            self._log.write(laid)
         except StorageFailed as error:
-            self._owner.fail(error)
+            self._on_failed(error)
             return
-        self._show(laid, self._take_visible())
+        self._release(laid, self._staging.take_visible())
 
     def _release_now(self) -> None:
-        visible = self._take_visible()
-        self._owner.send_out(visible)
-        self._owner.tell(visible)
+        visible = self._staging.take_visible()
+        self._outlet.send(visible)
+        self._outlet.tell(visible)
 
-    def _take_visible(self) -> list[Visible]:
-        visible = self._visible
-        self._visible = []
-        self._sends = 0
-        return visible
-
-    def _show(self, laid: Laid, visible: list[Visible]) -> None:
+    def _release(self, laid: Laid, visible: list[Visible]) -> None:
         if not self._finished:
-            self._owner.send_out(visible)  # first: others wait for it
-        self._wal.apply(laid)
+            self._outlet.send(visible)  # first: others wait for it
+        self._log.apply(laid)
         self.stat_commits += 1
-        self._owner.on_applied()
-        self._owner.tell(visible)
+        self._staging.on_applied()
+        self._outlet.tell(visible)
 
     def _maybe_fly(self) -> None:
         """Send what is staged to the disk, if nothing is under way."""
         if self._flying is not None:
             return
-        if not self._wal.staged():
+        if not self._log.staged():
             self._release_now()
             return
         try:
-            laid = self._wal.layout()
+            laid = self._log.layout()
         except StorageFailed as error:
-            self._owner.fail(error)
+            self._on_failed(error)
             return
-        self._flying = asyncio.ensure_future(self._fly(laid, self._take_visible()))
+        self._flying = asyncio.ensure_future(self._fly(laid, self._staging.take_visible()))
 
     async def _fly(self, laid: Laid, visible: list[Visible]) -> None:
         try:
             await self._loop.run_in_executor(self._executor, self._write_and_sync, laid)
         except StorageFailed as error:
             self._flying = None
-            self._owner.fail(error)
+            self._on_failed(error)
             return
         self._flying = None
-        if self._owner.failed is None:
-            self._show(laid, visible)
-            self._owner.on_turn_end()
+        if not self._failed:
+            self._release(laid, visible)
+            self._on_written()
 
     def _write_and_sync(self, laid: Laid) -> None:
-        self._wal.write(laid)
-        self._wal.sync()
+        self._log.write(laid)
+        self._log.sync()
 
     async def sync(self) -> None:
         """Wait until everything visible now is safe from a power loss; many waiters share a sync."""
@@ -154,9 +140,9 @@ class Commits:
         self._syncing = self._sync_next
         self._sync_next = None
         try:
-            await self._loop.run_in_executor(self._executor, self._wal.sync)
+            await self._loop.run_in_executor(self._executor, self._log.sync)
         except StorageFailed as error:
-            self._owner.fail(error)
+            self._on_failed(error)
             raise
 
     async def finish(self, left: bool) -> None:
@@ -164,16 +150,15 @@ class Commits:
         self._finished = True
         if self._flying is not None:
             await asyncio.wait([self._flying])
-        if self._owner.failed is None:
-            self._wal.stage(log_format.Stop(left))
-            try:
+        try:
+            if not self._failed:
+                self._log.stage(log_format.Stop(left))
                 await self._loop.run_in_executor(self._executor, self._write_last)
-                self._owner.tell(self._take_visible())
-            except (StorageFailed, OSError) as error:
-                self._owner.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
-        self._executor.shutdown()
+                self._outlet.tell(self._staging.take_visible())
+        finally:
+            self._executor.shutdown()
 
     def _write_last(self) -> None:
-        laid = self._wal.layout()
+        laid = self._log.layout()
         self._write_and_sync(laid)
-        self._wal.apply(laid)
+        self._log.apply(laid)

@@ -1,91 +1,86 @@
-"""Drives one machine: datagrams, timers and broadcasts in; sends, deliveries and records out; durable before visible.
+"""Drives one machine, in one direction: input, step, commit, release.
 
-One call of the machine is one step. What a step makes durable is staged in the write-ahead log; what it makes visible
-(sends, events for the application) waits behind it, in `commits.py`. The driver knows no protocol. It is the twin of
-`sim/site.py`.
+An *input* (a message of a peer, a timer, a broadcast of the application, a batch that reached the disk) becomes one
+*step* of the machine. Its effects are *committed*: staged in the log (`staging.py`) and written (`commits.py`). What is
+visible of them is *released* when it is durable (`outlet.py`): to the wire, then to the application. Nothing on this
+way calls back. The driver knows no protocol; it is the twin of `sim/site.py`.
 """
 
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable
 from typing import Final
 
+from tocsin.core.effects import CancelTimer, Effects, SetTimer
 from tocsin.core.errors import DecodeError, TocsinError
-from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
-from tocsin.core.message import Message, Record
+from tocsin.core.machine import GroupId, Micros, Setup, SiteId
+from tocsin.core.message import Record
 from tocsin.core.rng import Rng
 from tocsin.live.clock import Alarm, now_us
-from tocsin.live.commits import Commits, Visible
-from tocsin.live.errors import ProtocolFailed
-from tocsin.live.frame_format import Numbers, pack
+from tocsin.live.commits import Commits
+from tocsin.live.errors import ProtocolFailed, StorageFailed
+from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
-from tocsin.live.happenings import Delivered, Listener, RolledBack, Sending
-from tocsin.live.packing import Packer
+from tocsin.live.incoming import Incoming
+from tocsin.live.outgoing import Outgoing
+from tocsin.live.outlet import Outlet
+from tocsin.live.receipts import Receipt
+from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
 from tocsin.live.storage.archive import Archive
 from tocsin.live.storage.keeper import Keeper
-from tocsin.live.storage.log import Wal
-from tocsin.live.stream import Stream
+from tocsin.live.storage.log import Log
 from tocsin.live.timers import Timers
 from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
 
 OUTSTANDING_BYTES_MAX: Final = 4 << 20  # own frames handed to the protocol and not yet delivered here
-PAYLOAD_BYTES_MIN: Final = 512  # smaller ones are written again sooner than found
 DUE_BYTES_MAX: Final = 64 << 10  # with less outstanding, the application has its turn as soon as it was told something
+RECEIVES_PER_TURN_MAX: Final = 64  # calls of receive, so that timers and the application get their turn
 TIMERS_PER_TURN_MAX: Final = 256  # fired in one turn; the rest in the next
 
 
-def _payload(record: Record) -> bytes:
-    """The large bytes that a record holds, if it does."""
-    for field in record.__struct_fields__:
-        value = getattr(record, field)
-        if type(value) is bytes and len(value) >= PAYLOAD_BYTES_MIN:
-            return value
-    return b""
-
-
-class Driver(Outbox):
+class Driver:
     """One machine, live."""
 
     def __init__(
         self,
         group: Group,
-        site: int,
+        site: SiteId,
         loop: asyncio.AbstractEventLoop,
         wire: Wire,
-        wal: Wal,
+        log: Log,
         archive: Archive | None,
-        listener: Listener,
+        outgoing: Outgoing,
+        incoming: Incoming,
     ) -> None:
         self.stat_steps = 0
         self.stat_decode_drops = 0
-        self.wal = wal
+        self.stat_blocked = 0  # times that the member stood still for a slow application
+        self.log = log
         self.wire = wire
-        self.view: log_format.ViewInstalled | None = wal.view
-        self.packers = [Packer() for _ in group.groups]
         self.failed: TocsinError | None = None
-        self.is_due = False  # the application was told something and should have its turn
         self._group = group
         self._site = site
         self._loop = loop
-        self.commits = Commits(loop, wal, group.journal.durability == "disk", self)
-        self.keeper = Keeper(loop, wal, archive, self.fail)
-        self._listener = listener
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
         self._notes_receptions = group.journal.receives
-        self._streams = [Stream(index, wal.log) for index in range(len(group.groups))]
-        self._next_number = wal.next_number  # of this member's next message, over all groups
-        self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
-        self._outstanding_bytes = 0
-        self._delivered_now: set[tuple[int, int]] = set()  # own frames delivered since the last broadcast began
+        self._outgoing = outgoing
+        self._incoming = incoming
         self._alarm = Alarm(loop, self._on_alarm)
-        self._timers = Timers(self._alarm)
+        self.timers = Timers(self._alarm)
+        self.keeper = Keeper(loop, log, archive, self.fail)
+        self.staging = Staging(site, len(group.groups), self._record_codec, log, self.keeper, outgoing)
+        self._outlet = Outlet(site, self._codec, wire.sender, outgoing, incoming)
+        waits_for_disk = group.journal.durability == "disk"
+        self.commits = Commits(loop, log, waits_for_disk, self.staging, self._outlet, self.end_turn, self.fail)
         self._closed = False
-        self._held = False
+        self._held = False  # standing still
+        self._effects = Effects()
         setup = Setup(
             site,
             len(group.sites),
@@ -93,76 +88,82 @@ class Driver(Outbox):
             [list(members) for members in group.groups],
             group.options,
             Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
-            wal.log,
+            log.frames,
             None,
         )
-        self.machine = group.protocol.make(setup, self)
+        self.machine = group.protocol.make(setup, self._effects)
 
     # Life
 
     def start(self) -> None:
         """Start the machine with its records; the first batch notes the start."""
         records: list[Record] = []
-        for data in self.wal.read_records():
+        for data in self.log.read_records():
             record = self._record_codec.decode(data)
             assert isinstance(record, Record)
             records.append(record)
-        self.wal.stage(log_format.Start(self.wal.life + 1))
-        self._run(lambda now: self.machine.on_start(now, records))
-        self.on_turn_end()
-        self.wire.start(self)
+        self.log.stage(log_format.Start(self.log.life + 1))
+        self._step(lambda now: self.machine.on_start(now, records))
+        self.end_turn()
+        self.wire.start(self._on_readable)
 
     async def stop(self, left: bool) -> None:
         """Stop driving; what is staged is written, and the end is noted."""
         if self._closed:
             return
         self._closed = True
-        self._timers.clear()
+        self.timers.clear()
         self._alarm.close()
         self.wire.close()
-        await self.commits.finish(left)
+        try:
+            await self.commits.finish(left)
+        except (StorageFailed, OSError) as error:
+            self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
         await self.keeper.finish(whole=self.failed is None)
-        self.wal.close()
+        self.log.close()
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""
         if self.failed is None:
+            _log.error("%s: %s", self._group.sites[self._site], error)
             self.failed = error
-            self._timers.clear()
+            self.timers.clear()
             self.commits.drop()
             self.wire.pause()
-            self._listener.on_failed(error)
+            self._outgoing.give_up()
+            self._incoming.end()
 
-    def hold(self) -> None:
-        """Stand still, as a stopped process would: the application is too slow and asked for that."""
-        if not self._held:
+    def _maybe_hold(self) -> bool:
+        """Stand still, as a stopped process would, when the application is too slow and asked for that."""
+        if not self._held and self._incoming.holds_back() and not self._closed:
             self._held = True
+            self.stat_blocked += 1
             self.wire.pause()
+        return self._held
 
-    def go_on(self) -> None:
-        if self._held:
+    def maybe_go_on(self) -> None:
+        """The application has taken something."""
+        if self._held and not self._incoming.holds_back():
             self._held = False
             if self.failed is None and not self._closed:
                 self.wire.resume()
                 self._loop.call_soon(self._on_alarm)
 
-    # Steps
+    # Inputs
 
-    def _run(self, step: Callable[[Micros], None]) -> None:
-        """One step of the machine."""
-        if self.failed is not None:
-            return
-        self.stat_steps += 1
-        try:
-            step(now_us())
-        except Exception as error:
-            _log.exception("the machine failed in a step; the member stops")
-            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
-            return
-        self.commits.end_step()
+    def _on_readable(self, sock: socket.socket) -> None:
+        for _ in range(RECEIVES_PER_TURN_MAX):
+            arrived = self.wire.receive(sock)
+            if arrived is None:
+                break
+            for source, body in arrived:
+                self._on_body(source, body)
+            if self._maybe_hold() or self.failed is not None or self._is_due():
+                break
+        self.end_turn()
 
-    def on_content(self, source: int, body: memoryview) -> None:
-        """A frame of a peer that holds a message of the protocol."""
+    def _on_body(self, source: SiteId, body: memoryview) -> None:
+        """What a peer has sent; a message of the protocol, if it can be decoded."""
         if self.failed is not None:
             return
         try:
@@ -170,173 +171,108 @@ class Driver(Outbox):
         except DecodeError:
             self.stat_decode_drops += 1
             return
-        self.stat_steps += 1
         if self._notes_receptions and message.kind == "data":
-            for origin, seqno in message.carries():
-                self.wal.stage(log_format.Receive(origin, seqno))
-        try:
-            self.machine.on_message(now_us(), source, message)
-        except Exception as error:
-            _log.exception("the machine failed on a message; the member stops")
-            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
-            return
-        self.commits.end_step()
-
-    def on_turn_end(self) -> None:
-        """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
-        self.is_due = False
-        if self.failed is not None or self._closed:
-            return
-        self._take_broadcasts()
-        self.commits.end_turn()
-        self._timers.arm()
-        self.keeper.look()
+            for origin, frame in message.carries():
+                self.log.stage(log_format.Receive(origin, frame))
+        self._step(lambda now: self.machine.on_message(now, source, message))
 
     def _on_alarm(self) -> None:
-        self._timers.on_alarm()
+        self.timers.on_alarm()
         if self._held:
             return
         for _ in range(TIMERS_PER_TURN_MAX):
-            due = self._timers.next_due(now_us())
+            due = self.timers.next_due(now_us())
             if due is None or self.failed is not None:
                 break
-            timer, key = due
-            self._run(lambda now, timer=timer, key=key: self.machine.on_timer(now, timer, key))  # type: ignore[misc]
-        self.on_turn_end()
+            self._on_timer(due[0], due[1])
+        self.end_turn()
+
+    def _on_timer(self, timer: str, key: int) -> None:
+        self._step(lambda now: self.machine.on_timer(now, timer, key))
+
+    def leave(self) -> None:
+        self._step(lambda now: self.machine.leave(now))
+        self.end_turn()
+
+    def end_turn(self) -> None:
+        """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
+        if self.failed is None and not self._closed:
+            self._take_broadcasts()
+            self.commits.end_turn()
+            self.timers.arm()
+            self.keeper.look()
+        self._outlet.has_told = False
+        self._maybe_hold()
+
+    def _is_due(self) -> bool:
+        """Whether the application was told something and should have its turn now."""
+        return self._outlet.has_told and self._outgoing.frame_bytes < DUE_BYTES_MAX
+
+    # Broadcasts
 
     def _take_broadcasts(self) -> None:
         """Hand frames to the machine while it has room."""
-        for group, packer in enumerate(self.packers):
-            while len(packer) and self.failed is None and self._has_room():
-                frame, numbers = packer.take(self._next_number)
-                self._next_number = max(self._next_number, numbers.number + max(numbers.count, 1))
-                at = self.wal.staged()
-                self._run_broadcast(group, frame, numbers, at)
+        for group in self._outgoing.groups_waiting():
+            while self._outgoing.has_messages(group) and self.failed is None and self._has_room():
+                frame, numbers = self._outgoing.take_frame(group)
+                self._broadcast(group, frame, numbers, 0.0, None)
 
     def _has_room(self) -> bool:
         """Whether the machine takes a broadcast, and not too much of ours is on its way: what waits here is packed into
         fuller frames later, and need not be kept safe yet."""
-        return self._outstanding_bytes < OUTSTANDING_BYTES_MAX and self.machine.room() > 0
+        return self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and self.machine.room() > 0
 
-    def broadcast_reaching(self, group: GroupId, message: bytes, reach: float) -> float:
+    def broadcast_reaching(self, group: GroupId, message: bytes, reach: float, receipt: Receipt) -> float:
         """A message in a frame of its own, with a wanted reach: what is promised. A refusal comes before anything is
         done; the machine must have room."""
         promised = self.machine.promise(now_us(), group, reach)
-        number = self._next_number
-        self._next_number = number + 1
-        self._run_broadcast(group, pack(number, [message]), Numbers(number, 1), self.wal.staged(), reach)
-        self.on_turn_end()
+        frame, numbers = self._outgoing.pack_alone(message)
+        self._broadcast(group, frame, numbers, reach, receipt)
+        self.end_turn()
         return promised
 
-    def _run_broadcast(self, group: GroupId, frame: bytes, numbers: Numbers, at: int, reach: float = 0.0) -> None:
-        self.stat_steps += 1
-        self._delivered_now.clear()
-        try:
-            if reach > 0.0:
-                seqno = self.machine.broadcast_reaching(now_us(), group, frame, reach)
-            else:
-                seqno = self.machine.broadcast(now_us(), group, frame)
-        except Exception as error:
-            _log.exception("the machine failed in a broadcast; the member stops")
-            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+    def _broadcast(self, group: GroupId, payload: bytes, numbers: Numbers, reach: float, alone: Receipt | None) -> None:
+        """Hand a frame to the machine, which gives it its number."""
+        if reach > 0.0:
+            answer = self._call(lambda now: self.machine.broadcast_reaching(now, group, payload, reach))
+        else:
+            answer = self._call(lambda now: self.machine.broadcast(now, group, payload))
+        if not isinstance(answer, int):
             return
-        if self._site in self._group.groups[group] and (group, seqno) not in self._delivered_now:
-            self._outstanding[(group, seqno)] = len(frame)
-            self._outstanding_bytes += len(frame)
-        self.wal.insert(at, log_format.Broadcast(group, seqno, numbers.number, numbers.count))
-        self._listener.on_broadcast(group, seqno, numbers)
-        self.commits.end_step()
+        frame: int = answer
+        self.log.stage(log_format.Broadcast(group, frame, numbers.number, numbers.count))
+        self._outgoing.on_broadcast(group, frame, numbers, alone)
+        if self._site in self._group.groups[group]:
+            self._outgoing.on_way(group, frame, len(payload))
+        self._end_step()
 
-    def leave(self) -> None:
-        self._run(self.machine.leave)
-        self.on_turn_end()
+    # Steps
 
-    # What has become durable
+    def _step(self, call: Callable[[Micros], object]) -> None:
+        """One input, one step of the machine."""
+        if self.failed is None:
+            self._call(call)
+            self._end_step()
 
-    def on_applied(self) -> None:
-        for stream in self._streams:
-            stream.on_applied(self.wal.staged_of(stream.group))
+    def _call(self, call: Callable[[Micros], object]) -> object:
+        """Let the machine take one input; what it answers. Its effects wait in the outbox."""
+        self.stat_steps += 1
+        try:
+            return call(now_us())
+        except Exception as error:
+            _log.exception("the machine failed in a step; the member stops")
+            self._effects.take_all()
+            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+            return None
 
-    def send_out(self, visible: list[Visible]) -> None:
-        """Send, in order; one frame for the same message to several sites."""
-        sendings = [item for item in visible if isinstance(item, Sending)]
-        index = 0
-        while index < len(sendings):
-            message = sendings[index].message
-            targets = sendings[index].targets
-            index += 1
-            while index < len(sendings) and sendings[index].message is message:
-                targets = targets + sendings[index].targets
-                index += 1
-            self.wire.send(targets, self._codec.encode(message), message.kind == "data")
-        self.wire.flush()
-
-    def tell(self, visible: list[Visible]) -> None:
-        """Let the application hear, in order."""
-        told = False
-        for item in visible:
-            if not isinstance(item, Sending):
-                self._listener.on_happening(item)
-                told = True
-        if told:
-            self.is_due = self._outstanding_bytes < DUE_BYTES_MAX
-            self._listener.on_visible_end()
-
-    # Outbox
-
-    def send(self, target: SiteId, message: Message) -> None:
-        self.commits.add(Sending([target], message))
-
-    def multicast(self, targets: list[SiteId], message: Message) -> None:
-        if targets:
-            self.commits.add(Sending(list(targets), message))
-
-    def set_timer(self, timer: str, key: int, deadline: Micros) -> None:
-        self._timers.set(timer, key, deadline)
-
-    def cancel_timer(self, timer: str, key: int) -> None:
-        self._timers.cancel(timer, key)
-
-    def deliver(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
-        stream = self._stream(group)
-        at = stream.end
-        if origin == self._site:
-            self._delivered_now.add((group, seqno))
-            self._outstanding_bytes -= self._outstanding.pop((group, seqno), 0)
-        op, messages = stream.deliver(origin, seqno, payload, self.wal.place_of(payload))
-        self.wal.stage_delivery(op, payload)
-        self.commits.add(Delivered(group, origin, seqno, op.number, op.position, messages, at))
-
-    def rollback(self, group: GroupId, origin: SiteId, seqno: int) -> None:
-        op = self._stream(group).rollback(origin, seqno)
-        self.wal.stage(op)
-        self.commits.add(RolledBack(op))
-
-    def missed(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
-        op = log_format.Missed(group, origin, first, count)
-        if origin < 0:
-            self._stream(group).skip(first + count)
-        self.wal.stage(op)
-        self.commits.add(op)
-
-    def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
-        op = log_format.ViewInstalled(view, tuple(members), primary)
-        self.wal.stage(op)
-        self.commits.add(op)
-
-    def persist(self, record: Record) -> None:
-        self.wal.stage_record(self._record_codec.encode(record), _payload(record))
-
-    def checkpoint(self, records: list[Record]) -> None:
-        self.wal.stage_checkpoint([self._record_codec.encode(record) for record in records])
-
-    def trim(self, group: GroupId, position: int) -> None:
-        trimmed = self.keeper.trimmed
-        trimmed[group] = max(position, trimmed.get(group, 0))
-        index = self.wal.log.group(group)
-        index.trimmed = max(index.trimmed, min(position, index.end))
-
-    def _stream(self, group: GroupId) -> Stream:
-        while len(self._streams) <= group:
-            self._streams.append(Stream(len(self._streams), self.wal.log))
-        return self._streams[group]
+    def _end_step(self) -> None:
+        """Stage the effects of the step, and commit."""
+        for effect in self._effects.take_all():
+            if isinstance(effect, SetTimer):
+                self.timers.set(effect.timer, effect.key, effect.deadline)
+            elif isinstance(effect, CancelTimer):
+                self.timers.cancel(effect.timer, effect.key)
+            else:
+                self.staging.add(effect)
+        if self.failed is None:
+            self.commits.end_step()

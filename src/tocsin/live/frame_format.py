@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from tocsin.core.errors import DecodeError
 
-FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 segment headers still one call of the kernel (64 KiB)
+FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
 ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
 PER_MESSAGE_BYTES: Final = 5  # of a message's length field, at the most
 MESSAGE_BYTES_MAX: Final = 64 << 20

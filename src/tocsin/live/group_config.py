@@ -33,6 +33,7 @@ class JournalConfig(Config, frozen=True):
         int, Meta(ge=0, description="Arrow files are dropped from the oldest on above this size.")
     ] = 8 << 30
     keep_seconds: Annotated[int, Meta(ge=0, description="Arrow files older than this are dropped; 0 keeps them.")] = 0
+    # In people's group files since the first version: the key keeps the name, though the code says `file` of the log.
     segment_bytes: Annotated[
         int, Meta(ge=1 << 16, le=1 << 34, description="A file of the log is closed at this size.")
     ] = 16 << 20

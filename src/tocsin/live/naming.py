@@ -3,7 +3,7 @@
 from tocsin.core.machine import GroupId
 from tocsin.live.events import Batch, BatchEvent, Missed, Rollback, View
 from tocsin.live.group_config import Group
-from tocsin.live.happenings import Delivered, Happening, RolledBack
+from tocsin.live.heard import Delivered, Heard
 from tocsin.live.storage import log_format
 
 
@@ -18,19 +18,20 @@ class Naming:
         """Groups that were made while running have no name of their own."""
         return self._groups[group] if group < len(self._groups) else f"group-{group}"
 
-    def view(self, op: log_format.ViewInstalled) -> View:
+    def view(self, op: log_format.View) -> View:
         return View(op.view, tuple(self._sites[member] for member in op.members), op.primary)
 
-    def events(self, item: Happening) -> list[BatchEvent]:
+    def events(self, item: Heard) -> list[BatchEvent]:
         """What the application hears of it."""
         if isinstance(item, Delivered):
-            origin = self._sites[item.origin]
-            return [Batch(self.group(item.group), origin, item.number, item.position, item.time_us, item.payloads)]
-        if isinstance(item, RolledBack):
             op = item.op
             group, origin = self.group(op.group), self._sites[op.origin]
+            return [Batch(group, origin, op.number, op.position, item.time_us, item.messages)]
+        if isinstance(item, log_format.Rollback):
+            group, origin = self.group(item.group), self._sites[item.origin]
             return [
-                Rollback(group, origin, op.number + index, op.position + index) for index in reversed(range(op.count))
+                Rollback(group, origin, item.number + index, item.position + index)
+                for index in reversed(range(item.count))
             ]
         if isinstance(item, log_format.Missed):
             missed = self._sites[item.origin] if item.origin >= 0 else None

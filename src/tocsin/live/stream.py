@@ -8,15 +8,15 @@ from tocsin.core.errors import DecodeError
 from tocsin.live.frame_format import Packed, Piece, unpack
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage import log_format
-from tocsin.live.storage.delivery_log import FrameLog
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 
-class _Frame:
-    __slots__ = ("count", "origin", "payload", "seqno")
+class _Delivered:
+    __slots__ = ("count", "frame", "origin", "payload")
 
-    def __init__(self, origin: int, seqno: int, payload: bytes, count: int) -> None:
+    def __init__(self, origin: int, frame: int, payload: bytes, count: int) -> None:
         self.origin = origin
-        self.seqno = seqno
+        self.frame = frame
         self.payload = payload
         self.count = count
 
@@ -24,25 +24,25 @@ class _Frame:
 class Stream:
     """One group's frames, at the newest step (which the log may not have yet)."""
 
-    def __init__(self, group: int, log: FrameLog) -> None:
-        self.position = log.group(group).position  # of the next message
-        self.end = log.group(group).end  # log position of the next frame
+    def __init__(self, group: int, frames: LoggedFrames) -> None:
+        self.position = frames.group(group).position  # of the next message
+        self.end = frames.group(group).end  # log position of the next frame
         self.stat_broken = 0  # large messages that can never be whole here
         self.group = group
-        self._log = log
-        self._index = log.group(group)
+        self._frames = frames
+        self._index = frames.group(group)
         self._unpacker = Unpacker()
         self._begins = dict(self._index.unfinished)  # origin -> frame position where its unfinished messages begin
-        self._over: list[_Frame] = []  # delivered, and not yet in the log
+        self._over: list[_Delivered] = []  # delivered, and not yet in the log
         self._taken_back = 0  # frames of the log that are taken back, and the log does not know it yet
         self._skipped = False  # the whole log is behind a gap that the log does not know yet
         for origin, begin in sorted(self._index.unfinished.items()):
             for position in range(begin, self._index.end):
                 if self._index.about(position)[0] == origin:
-                    self._unpacker.feed(origin, log.read_any(group, position, 1)[0].payload)
+                    self._unpacker.feed(origin, frames.read_any(group, position, 1)[0].payload)
 
     def deliver(
-        self, origin: int, seqno: int, payload: bytes, place: tuple[int, int] = (-1, 0)
+        self, origin: int, frame: int, payload: bytes, place: tuple[int, int] = (-1, 0)
     ) -> tuple[log_format.Deliver, list[bytes]]:
         """`place`: file and offset where the log has these bytes already, if it has."""
         number, messages = self._unpacker.feed(origin, payload)
@@ -54,18 +54,18 @@ class Stream:
         count = len(messages)
         size = len(payload)
         op = log_format.Deliver(
-            self.group, origin, seqno, size, self.position, count, number, is_open, place[0], place[1]
+            self.group, origin, frame, size, self.position, count, number, is_open, place[0], place[1]
         )
-        self._over.append(_Frame(origin, seqno, payload, count))
+        self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count
         self.end += 1
         self.stat_broken = self._unpacker.stat_broken
         return op, messages
 
-    def rollback(self, origin: int, seqno: int) -> log_format.Rollback:
+    def rollback(self, origin: int, frame: int) -> log_format.Rollback:
         """Take the newest frame back; it must be this one."""
         newest = self._at(0)
-        assert newest is not None and (newest.origin, newest.seqno) == (origin, seqno), "not the newest delivery"
+        assert newest is not None and (newest.origin, newest.frame) == (origin, frame), "not the newest delivery"
         if self._over:
             self._over.pop()
         else:
@@ -77,7 +77,7 @@ class Stream:
         if isinstance(content, Piece):
             self._rebuild(origin, number)
         begins = self._begins.get(origin, -1)
-        return log_format.Rollback(self.group, origin, seqno, self.position, newest.count, number, begins)
+        return log_format.Rollback(self.group, origin, frame, self.position, newest.count, number, begins)
 
     def skip(self, end: int) -> None:
         """Frames of the group were missed for good, up to `end`: nothing before can be taken back or completed."""
@@ -95,7 +95,7 @@ class Stream:
         self._skipped = False
         for op, content in staged:
             if isinstance(op, log_format.Deliver):
-                self._over.append(_Frame(op.origin, op.seqno, content, op.count))
+                self._over.append(_Delivered(op.origin, op.frame, content, op.count))
             elif isinstance(op, log_format.Rollback):
                 if self._over:
                     self._over.pop()
@@ -106,15 +106,15 @@ class Stream:
                 self._taken_back = 0
                 self._skipped = True
 
-    def _at(self, back: int) -> _Frame | None:
+    def _at(self, back: int) -> _Delivered | None:
         """The frame that is `back` places before the newest."""
         if back < len(self._over):
             return self._over[len(self._over) - 1 - back]
         position = self._index.end - 1 - self._taken_back - (back - len(self._over))
         if self._skipped or position < self._index.base:
             return None
-        entry = self._log.read_any(self.group, position, 1)[0]
-        return _Frame(entry.origin, entry.seqno, entry.payload, self._index.about(position)[2])
+        entry = self._frames.read_any(self.group, position, 1)[0]
+        return _Delivered(entry.origin, entry.seqno, entry.payload, self._index.about(position)[2])
 
     def _rebuild(self, origin: int, number: int) -> None:
         """Put an unfinished message together again after its newest piece was taken back. (Where deliveries are taken

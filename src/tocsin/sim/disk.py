@@ -1,5 +1,6 @@
 """A site's modelled disk: its records and its delivery log. `site.py` decides what reaches it before a crash."""
 
+from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Persist, Rollback, Trim
 from tocsin.core.machine import DeliveryLog, Entry, GroupId
 from tocsin.core.message import Record
 
@@ -35,22 +36,38 @@ class Disk(DeliveryLog):
             return []
         return self._entries[group][position - first : position - first + count]
 
-    def append(self, entry: Entry) -> int:
-        """Add a delivery; its position in the group."""
+    def keep(self, effect: Effect) -> int:
+        """Keep what an effect says, if it is a durable one; of a delivery or a rollback, the position."""
+        if isinstance(effect, Deliver):
+            return self._append(Entry(effect.group, effect.origin, effect.seqno, effect.payload))
+        if isinstance(effect, Persist):
+            self.records.append(effect.record)
+        elif isinstance(effect, Checkpoint):
+            self.records = list(effect.records)
+        elif isinstance(effect, Rollback):
+            return self._undo(effect.group, effect.origin, effect.seqno)
+        elif isinstance(effect, Missed):
+            if effect.origin < 0:
+                self._skip(effect.group, effect.first + effect.count)
+        elif isinstance(effect, Trim):
+            self._trim(effect.group, effect.position)
+        return -1
+
+    def _append(self, entry: Entry) -> int:
         self.ensure_group(entry.group)
         position = self._end[entry.group]
         self._end[entry.group] = position + 1
         self._entries[entry.group].append(entry)
         return position
 
-    def undo(self, group: GroupId, origin: int, seqno: int) -> int:
+    def _undo(self, group: GroupId, origin: int, seqno: int) -> int:
         """Take back the group's newest delivery; the position it had."""
         entry = self._entries[group].pop()
         assert entry.origin == origin and entry.seqno == seqno, "a rollback of something else than the newest"
         self._end[group] -= 1
         return self._end[group]
 
-    def skip(self, group: GroupId, position: int) -> None:
+    def _skip(self, group: GroupId, position: int) -> None:
         """Go on at a later position: what lies between was missed for good."""
         self.ensure_group(group)
         assert position >= self._end[group]
@@ -58,7 +75,7 @@ class Disk(DeliveryLog):
         self._end[group] = position
         self._entries[group] = []
 
-    def trim(self, group: GroupId, position: int) -> None:
+    def _trim(self, group: GroupId, position: int) -> None:
         """Drop entries below a position."""
         self.ensure_group(group)
         drop = min(position, self._end[group]) - self._first[group]

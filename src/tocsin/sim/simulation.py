@@ -108,7 +108,7 @@ class Simulation:
             host.disk,
             self._topology,
         )
-        host.start(now, self.protocol.make(setup, host))
+        host.start(now, self.protocol.make(setup, host.outbox))
 
     # Running
 

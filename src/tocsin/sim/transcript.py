@@ -12,11 +12,11 @@
     set-timer RESEND/0 at 20000
     deliver a:0 "hi"
 
-A block is one command, `----`, and what the site requested, in order. `perform` acts the commands and writes what
-really was requested below each. Messages that were sent wait in flight until a command lets them arrive or loses
-them:
+A block is one command, `----`, and the effects of the site's step, in order. `perform` acts the commands and writes
+below each the effects that it really has. Messages that were sent wait in flight until a command lets them arrive or
+loses them:
 
-    start [SITE]                 all sites (requests are then prefixed by the site), or one
+    start [SITE]                 all sites (effects are then prefixed by the site), or one
     broadcast SITE [GROUP] "…"   arrive A -> B [Kind]    lose A -> B [Kind]    repeat A -> B [Kind]
     fire SITE TIMER/KEY          crash SITE    recover SITE    leave SITE    advance MICROSECONDS
     detect SITE down A           detect SITE up A              in-flight
@@ -30,19 +30,35 @@ from typing import Any
 import msgspec
 
 from tocsin.core.config import decode_config
+from tocsin.core.effects import (
+    CancelTimer,
+    Checkpoint,
+    Deliver,
+    Effect,
+    GroupView,
+    Missed,
+    Multicast,
+    Persist,
+    Rollback,
+    Send,
+    SetTimer,
+    Trim,
+    View,
+    sent,
+)
 from tocsin.core.errors import InputError
 from tocsin.core.message import Message
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 
 RULE = "----"
 
 
 class Transcript:
-    """A cast of sites, the messages in flight between them, and a clock."""
+    """Sites, the messages in flight between them, and a clock."""
 
     def __init__(
         self,
@@ -62,7 +78,7 @@ class Transcript:
         self.in_flight: list[tuple[int, int, Message]] = []  # source, target, message; oldest first
         present = [names.index(name) for name in founders] if founders is not None else list(range(len(names)))
         self.sites = [
-            StageSite(
+            ManualSite(
                 site,
                 protocol,
                 decode_config(options, protocol.options, "transcript: `option`"),
@@ -77,30 +93,30 @@ class Transcript:
         self.founders = present
 
     def command(self, line: str) -> list[str]:
-        """Act one command; the requests it caused, one line each."""
+        """Act one command; the effects it had, one line each."""
         words = shlex.split(line, comments=True)
         match words:
             case ["start"]:
-                return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, stage.START)]
+                return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, manual_site.START)]
             case ["start" | "recover", site]:
-                return self._do(self._site(site), stage.START)
+                return self._do(self._site(site), manual_site.START)
             case ["crash", site]:
-                return self._do(self._site(site), stage.CRASH)
+                return self._do(self._site(site), manual_site.CRASH)
             case ["leave", site]:
-                return self._do(self._site(site), stage.LEAVE)
+                return self._do(self._site(site), manual_site.LEAVE)
             case ["broadcast", site, payload]:
                 return self._broadcast(self._site(site), 0, payload)
             case ["broadcast", site, group, payload]:
                 return self._broadcast(self._site(site), self.group_names.index(group), payload)
             case ["change", site, group, *members]:
-                happening = Input(stage.CHANGE, self.now)
+                happening = Input(manual_site.CHANGE, self.now)
                 if group not in self.group_names:
                     self.group_names.append(group)
                 happening.number = self.group_names.index(group)
                 happening.sites = sorted(self._site(member) for member in members)
                 return self._act(self._site(site), happening)
             case ["detect", site, "down" | "up" as which, peer]:
-                happening = Input(stage.PEER_DOWN if which == "down" else stage.PEER_UP, self.now)
+                happening = Input(manual_site.PEER_DOWN if which == "down" else manual_site.PEER_UP, self.now)
                 happening.peer = self._site(peer)
                 return self._act(self._site(site), happening)
             case ["fire", site, timer]:
@@ -123,7 +139,7 @@ class Transcript:
         return self._act(site, Input(what, self.now))
 
     def _broadcast(self, site: int, group: int, payload: str) -> list[str]:
-        happening = Input(stage.BROADCAST, self.now)
+        happening = Input(manual_site.BROADCAST, self.now)
         happening.number = group
         happening.payload = payload.encode()
         return self._act(site, happening)
@@ -134,7 +150,7 @@ class Transcript:
         if deadline is None:
             raise InputError(f"transcript: timer {timer} is not set at {self.names[site]}")
         self.now = max(self.now, deadline)
-        happening = Input(stage.TIMER, self.now)
+        happening = Input(manual_site.TIMER, self.now)
         happening.timer = name
         happening.number = int(key)
         return self._act(site, happening)
@@ -150,7 +166,7 @@ class Transcript:
                     del self.in_flight[index]
                 if way == "lose":
                     return []
-                happening = Input(stage.RECEIVE, self.now)
+                happening = Input(manual_site.RECEIVE, self.now)
                 happening.peer = source
                 happening.message = message
                 return self._act(target, happening)
@@ -158,50 +174,53 @@ class Transcript:
 
     def _act(self, site: int, happening: Input) -> list[str]:
         host = self.sites[site]
-        if host.machine is None and happening.what != stage.START:
+        if host.machine is None and happening.what != manual_site.START:
             return ["lost: the site is down"]
-        requests = host.apply(happening)
-        for request in requests:
-            if request.what in ("send", "multicast") and request.message is not None:
-                self.in_flight.extend((site, target, request.message) for target in request.sites)
-        return [self.tell(site, request) for request in requests]
+        effects = host.apply(happening)
+        self.in_flight.extend((site, target, message) for target, message in sent(effects))
+        return [self.tell(effect) for effect in effects if not isinstance(effect, Trim)]
 
-    def tell(self, site: int, request: Request) -> str:
-        """A request as one line."""
+    def tell(self, effect: Effect) -> str:
+        """An effect as one line."""
         names = self.names
-        sites = " ".join(names[other] for other in request.sites)
-        named = len(self.group_names) > 1 and request.number < len(self.group_names)
-        group = f"{self.group_names[request.number]} " if named else ""
-        match request.what:
-            case "send":
-                return f"send {_brief(request, names)} to {sites}"
-            case "multicast":
-                everybody = len(request.sites) == len(names) - 1
-                return f"multicast {_brief(request, names)}" + ("" if everybody else f" to {sites}")
-            case "set-timer":
-                return f"set-timer {request.timer}/{request.number} at {request.at}"
-            case "cancel-timer":
-                return f"cancel-timer {request.timer}/{request.number}"
-            case "deliver":
-                return f"deliver {group}{names[request.origin]}:{request.seqno} {_text(request.payload)}"
-            case "rollback":
-                return f"rollback {group}{names[request.origin]}:{request.seqno}"
-            case "missed":
-                what = names[request.origin] if request.origin >= 0 else "position"
-                return f"missed {group}{what}:{request.seqno} and on, {request.count} in all"
-            case "view":
-                return f"view {request.number}: {sites}" + ("" if request.primary else " (not primary)")
-            case "group":
-                return f"view {request.seqno} of {self.group_names[request.number]}: {sites}"
-            case "persist":
-                return f"persist {_brief(request, names)}"
-            case _:
-                return f"{request.what} of {request.count} records"
+        match effect:
+            case Send():
+                return f"send {effect.message.brief(names)} to {names[effect.target]}"
+            case Multicast():
+                everybody = len(effect.targets) == len(names) - 1
+                to = "" if everybody else f" to {self._names(effect.targets)}"
+                return f"multicast {effect.message.brief(names)}{to}"
+            case SetTimer():
+                return f"set-timer {effect.timer}/{effect.key} at {effect.deadline}"
+            case CancelTimer():
+                return f"cancel-timer {effect.timer}/{effect.key}"
+            case Deliver():
+                message = f"{names[effect.origin]}:{effect.seqno}"
+                return f"deliver {self._group(effect.group)}{message} {_text(effect.payload)}"
+            case Rollback():
+                return f"rollback {self._group(effect.group)}{names[effect.origin]}:{effect.seqno}"
+            case Missed():
+                what = names[effect.origin] if effect.origin >= 0 else "position"
+                return f"missed {self._group(effect.group)}{what}:{effect.first} and on, {effect.count} in all"
+            case View():
+                return f"view {effect.view}: {self._names(effect.members)}" + (
+                    "" if effect.primary else " (not primary)"
+                )
+            case GroupView():
+                return f"view {effect.view} of {self.group_names[effect.group]}: {self._names(effect.members)}"
+            case Persist():
+                return f"persist {effect.record.brief(names)}"
+            case Checkpoint():
+                return f"checkpoint of {len(effect.records)} records"
+        raise AssertionError(f"an effect without words: {effect}")
 
+    def _names(self, sites: list[int]) -> str:
+        return " ".join(self.names[site] for site in sites)
 
-def _brief(request: Request, names: list[str]) -> str:
-    assert request.message is not None
-    return request.message.brief(names)
+    def _group(self, group: int) -> str:
+        """Named only where there are several."""
+        named = len(self.group_names) > 1 and group < len(self.group_names)
+        return f"{self.group_names[group]} " if named else ""
 
 
 def _text(payload: bytes) -> str:
@@ -214,9 +233,9 @@ def perform(text: str, protocol: Protocol | None = None) -> str:
     founders: list[str] | None = None
     options: dict[str, Any] = {}
     groups: dict[str, list[str]] = {}
-    cast: Transcript | None = None
+    transcript: Transcript | None = None
     written: list[str] = []
-    skipping = False  # in the old requests of a block
+    skipping = False  # in the old effects of a block
     for line in text.splitlines():
         bare = line.split("#", 1)[0].strip() if not line.lstrip().startswith('"') else line.strip()
         if not bare and line.strip():
@@ -247,11 +266,11 @@ def perform(text: str, protocol: Protocol | None = None) -> str:
                 key, _, value = bare.removeprefix("option").strip().partition("=")
                 options[key.strip()] = msgspec.json.decode(value.strip())
             case _:
-                if cast is None:
+                if transcript is None:
                     if protocol is None:
                         raise InputError("transcript: expected `protocol NAME` before the first command")
-                    cast = Transcript(protocol, names, options, groups, founders)
-                told = cast.command(line.strip())
+                    transcript = Transcript(protocol, names, options, groups, founders)
+                told = transcript.command(line.strip())
                 if told:
                     written.append(RULE)
                     written.extend(told)

@@ -10,7 +10,8 @@ from tocsin.core.rng import Rng
 from tocsin.sim.dues import Dues
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.site import Site
+from tocsin.sim.surroundings import Surroundings
 
 
 class TraceSink(Interface):

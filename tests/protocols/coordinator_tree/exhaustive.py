@@ -16,13 +16,14 @@ from typing import Any
 import msgspec
 
 from tocsin.core.config import decode_config
+from tocsin.core.effects import sent
 from tocsin.core.message import Message
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.stream import NIL
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim import stage
+from tocsin.sim import manual_site
 from tocsin.sim.explore.fingerprint import canonical
-from tocsin.sim.stage import Input, StageSite
+from tocsin.sim.manual_site import Input, ManualSite
 
 OPTIONS: dict[str, Any] = {
     "delta_us": 8,
@@ -53,7 +54,7 @@ class TooManyStatesError(Exception):
 class Local:
     """A state of one site; `history` is one list of inputs that leads to it, `clock` the time it has reached."""
 
-    def __init__(self, site: int, history: list[Input], clock: int, made: StageSite) -> None:
+    def __init__(self, site: int, history: list[Input], clock: int, made: ManualSite) -> None:
         self.site = site
         self.history = history
         self.clock = clock
@@ -116,7 +117,7 @@ class Graph:
         flights: list[int] = []
         for site in range(self.sites):
             self._add_local(Local(site, [], 0, self._make(site)))
-            target, sent = self._step(len(self.locals) - 1, Input(stage.START, 0))
+            target, sent = self._step(len(self.locals) - 1, Input(manual_site.START, 0))
             states.append(target)
             flights += sent
         self._add((tuple(states), tuple(sorted(flights)), 0, 0, 0))
@@ -126,9 +127,9 @@ class Graph:
             index = self._queue.popleft()
             self.following[index] = [self._add(state) for state in self._next(self.states[index])]
 
-    def _make(self, site: int) -> StageSite:
+    def _make(self, site: int) -> ManualSite:
         everybody = list(range(self.sites))
-        return StageSite(site, self.protocol, self._options, self.sites, everybody, [everybody], None, SEED)
+        return ManualSite(site, self.protocol, self._options, self.sites, everybody, [everybody], None, SEED)
 
     def _add(self, state: State) -> int:
         known = self._number.get(state)
@@ -160,15 +161,9 @@ class Graph:
         known = self._after.get(key)
         if known is None:
             made = self._replayed(local)
-            requests = made.apply(happening)
-            sent = [
-                self._flight(local.site, target, request.message)
-                for request in requests
-                if request.message is not None and request.what in ("send", "multicast")
-                for target in request.sites
-            ]
-            target = self._add_local(Local(local.site, [*local.history, happening], local.clock, made))
-            known = (target, sent)
+            flights = [self._flight(local.site, target, message) for target, message in sent(made.apply(happening))]
+            after = self._add_local(Local(local.site, [*local.history, happening], local.clock, made))
+            known = (after, flights)
             self._after[key] = known
         return known
 
@@ -181,7 +176,7 @@ class Graph:
             self._after[key] = known
         return known[0]
 
-    def _replayed(self, local: Local) -> StageSite:
+    def _replayed(self, local: Local) -> ManualSite:
         made = self._make(local.site)
         for earlier in local.history:
             made.apply(earlier)
@@ -219,7 +214,7 @@ class Graph:
             if losses < self.losses:
                 found.append((locals_, rest, done, losses + 1, weather))
         if done < self.messages and (not self.scripted or (not flights and done == weather)):
-            happening = Input(stage.BROADCAST, 0)
+            happening = Input(manual_site.BROADCAST, 0)
             happening.payload = b"%d" % done
             after = self._apply(state, SOURCE, happening, flights)
             found.append((after[0], after[1], done + 1, losses, weather))
@@ -240,7 +235,7 @@ class Graph:
         for site, number in enumerate(locals_):
             for left, name, key in self.locals[number].timers:
                 if left <= 0:
-                    happening = Input(stage.TIMER, 0)
+                    happening = Input(manual_site.TIMER, 0)
                     happening.timer = name
                     happening.number = key
                     found.append(self._apply(state, site, happening, flights))
@@ -254,7 +249,7 @@ class Graph:
 
     def _arrive(self, locals_: tuple[int, ...], flight: int) -> tuple[tuple[int, ...], list[int]]:
         source, target, message = self._flights[flight]
-        happening = Input(stage.RECEIVE, 0)
+        happening = Input(manual_site.RECEIVE, 0)
         happening.peer = source
         happening.message = message
         after, sent = self._step(locals_[target], happening)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.protocols.coordinator_tree.runs import FIGURE_2_1, Run, scenario
 from tests.protocols.coordinator_tree.test_recovery import a_site, receive, stream_of
+from tocsin.core.effects import Deliver, Multicast, Send, sent
 from tocsin.core.message import Message
 from tocsin.core.rangeset import RangeSet, rangeset_of
 from tocsin.core.rng import Rng
@@ -15,9 +16,9 @@ from tocsin.protocols.coordinator_tree import messages as wire
 from tocsin.protocols.coordinator_tree.fills import Fills
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
-from tocsin.sim import stage
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input
 from tocsin.sim.run import simulate
-from tocsin.sim.stage import Input
 from tocsin.sim.swarm.draw import draw_scenario
 from tocsin.sim.swarm.swarm import run_document
 
@@ -42,8 +43,8 @@ def test_fifo_holds_when_it_is_asked_for(seed: int, tmp_path: Path) -> None:
 def test_without_fifo_a_later_message_does_not_wait() -> None:
     """The red alert is not held back by the maneuvers of next month."""
     site = a_site()
-    requests = receive(site, 0, wire.Data(0, 0, 1, 1, b"red alert"))
-    assert [request.payload for request in requests if request.what == "deliver"] == [b"red alert"]
+    effects = receive(site, 0, wire.Data(0, 0, 1, 1, b"red alert"))
+    assert [effect.payload for effect in effects if isinstance(effect, Deliver)] == [b"red alert"]
 
 
 def test_swarm_scenarios_with_fifo_keep_it() -> None:
@@ -221,7 +222,7 @@ def test_a_peer_can_never_crash_us(order: str) -> None:
         for _ in range(120):
             if rng.chance(0.3) and site.timers:
                 name, key = sorted(site.timers)[rng.below(len(site.timers))]
-                happening = Input(stage.TIMER, 0)
+                happening = Input(manual_site.TIMER, 0)
                 happening.timer = name
                 happening.number = key
                 site.apply(happening)
@@ -232,8 +233,8 @@ def test_a_peer_can_never_crash_us(order: str) -> None:
         for stream in site.machine._streams.all:
             assert stream.seat.coordinator in {-1, 1, *stream.above}
             assert set(stream.kept) == set(stream.kept_numbers.values())
-        site.apply(Input(stage.CRASH, 0))
-        site.apply(Input(stage.START, 0))
+        site.apply(Input(manual_site.CRASH, 0))
+        site.apply(Input(manual_site.START, 0))
     assert dropped > 1_000
 
 
@@ -242,7 +243,7 @@ def test_a_coordinator_below_us_is_not_believed() -> None:
     site = a_site(1, 4, silence=2)
     receive(site, 0, wire.Null((wire.Progress(0, 3, 0, 0),)))
     for _ in range(3):
-        happening = Input(stage.TIMER, 0)
+        happening = Input(manual_site.TIMER, 0)
         happening.timer = "PERIOD"
         site.apply(happening)
     seat = stream_of(site, 0).seat
@@ -257,7 +258,7 @@ def test_desc_is_passed_on_to_the_coordinator_a_bounded_number_of_times() -> Non
     site = a_site(2, 4)
     have = RangeSet().to_wire()
     receive(site, 0, wire.Data(0, 0, 1, 1, b"x"))
-    happening = Input(stage.TIMER, 10_000)
+    happening = Input(manual_site.TIMER, 10_000)
     happening.timer = "GAP"
     happening.number = 0
     site.apply(happening)
@@ -265,7 +266,7 @@ def test_desc_is_passed_on_to_the_coordinator_a_bounded_number_of_times() -> Non
     receive(site, 1, wire.IAmCoordinator((wire.Told(0, 0, 2),)))
     told = wire.Holding(0, 0, 3, True, have)
     passed = receive(site, 3, wire.Desc((told,), 0))
-    assert [(request.sites, request.message) for request in passed] == [([1], wire.Desc((told,), 1))]
+    assert sent(passed) == [(1, wire.Desc((told,), 1))]
     assert receive(site, 3, wire.Desc((told,), 4)) == []
 
 
@@ -273,9 +274,9 @@ def test_nobody_else_numbers_our_messages() -> None:
     """A peer that claims to have more of our stream than there is changes nothing."""
     site = a_site(0, 3)
     foolish = wire.Holding(0, 0, 1, True, rangeset_of([0, 1, 2, 3]).to_wire())
-    assert not [request for request in receive(site, 1, wire.Desc((foolish,), 0)) if request.what == "send"]
+    assert not [effect for effect in receive(site, 1, wire.Desc((foolish,), 0)) if isinstance(effect, Send)]
     receive(site, 1, wire.Tidings((wire.Told(0, 0, 9),)))
-    happening = Input(stage.BROADCAST, 0)
+    happening = Input(manual_site.BROADCAST, 0)
     happening.payload = b"first"
-    sent = [request.message for request in site.apply(happening) if request.what == "multicast"]
-    assert sent == [wire.Data(0, 0, 0, 0, b"first")]
+    told = [effect.message for effect in site.apply(happening) if isinstance(effect, Multicast)]
+    assert told == [wire.Data(0, 0, 0, 0, b"first")]

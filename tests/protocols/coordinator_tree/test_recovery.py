@@ -7,45 +7,46 @@ import pytest
 
 from tests.protocols.coordinator_tree.runs import Run, scenario
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Multicast, Persist
 from tocsin.core.message import Message
 from tocsin.core.records import RECORDS_MAX
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import Data, Have, Held, Null, Prefix, Progress, Summary
 from tocsin.protocols.coordinator_tree.stream import Stream
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 
 
-def a_site(site: int = 1, sites: int = 3, groups: list[list[int]] | None = None, **options: Any) -> StageSite:
-    """One site on a stage, started."""
+def a_site(site: int = 1, sites: int = 3, groups: list[list[int]] | None = None, **options: Any) -> ManualSite:
+    """One site, started."""
     everybody = list(range(sites))
     decoded = decode_config({"measure_periods": 0, **options}, PROTOCOL.options, "test")
-    made = StageSite(site, PROTOCOL, decoded, sites, everybody, groups or [everybody], None, 0)
-    made.apply(Input(stage.START, 0))
+    made = ManualSite(site, PROTOCOL, decoded, sites, everybody, groups or [everybody], None, 0)
+    made.apply(Input(manual_site.START, 0))
     return made
 
 
-def receive(site: StageSite, source: int, message: Message) -> list[Request]:
-    happening = Input(stage.RECEIVE, 0)
+def receive(site: ManualSite, source: int, message: Message) -> list[Effect]:
+    happening = Input(manual_site.RECEIVE, 0)
     happening.peer = source
     happening.message = message
     return site.apply(happening)
 
 
-def broadcast(site: StageSite, payload: bytes, group: int = 0) -> list[Request]:
-    happening = Input(stage.BROADCAST, 0)
+def broadcast(site: ManualSite, payload: bytes, group: int = 0) -> list[Effect]:
+    happening = Input(manual_site.BROADCAST, 0)
     happening.payload = payload
     happening.number = group
     return site.apply(happening)
 
 
-def restart(site: StageSite) -> list[Request]:
-    site.apply(Input(stage.CRASH, 0))
-    return site.apply(Input(stage.START, 0))
+def restart(site: ManualSite) -> list[Effect]:
+    site.apply(Input(manual_site.CRASH, 0))
+    return site.apply(Input(manual_site.START, 0))
 
 
-def stream_of(site: StageSite, origin: int, group: int = 0) -> Stream:
+def stream_of(site: ManualSite, origin: int, group: int = 0) -> Stream:
     assert isinstance(site.machine, CoordinatorTree)
     stream = site.machine.stream(group, origin)
     assert stream is not None
@@ -56,8 +57,8 @@ def data(number: int) -> Data:
     return Data(0, 0, number, number, b"%d" % number)
 
 
-def delivered(requests: list[Request]) -> list[int]:
-    return [request.seqno for request in requests if request.what == "deliver"]
+def delivered(effects: list[Effect]) -> list[int]:
+    return [effect.seqno for effect in effects if isinstance(effect, Deliver)]
 
 
 def test_a_recovered_host_has_what_it_had_and_can_send_it_again() -> None:
@@ -109,7 +110,7 @@ def test_own_numbers_are_never_used_again_over_crashes() -> None:
 def test_a_recovered_source_says_at_once_how_far_it_is() -> None:
     site = a_site(0)
     broadcast(site, b"x")
-    told = [request.message for request in restart(site) if request.what == "multicast"]
+    told = [effect.message for effect in restart(site) if isinstance(effect, Multicast)]
     assert told == [Null((Progress(0, 1, 0, 0),))]
 
 
@@ -121,12 +122,12 @@ def test_checkpoints_fold_records_and_lose_nothing(order: str) -> None:
     seen: list[int] = []
     folded = 0
     for place, number in enumerate(arrivals):
-        requests = receive(site, 0, data(number))
+        effects = receive(site, 0, data(number))
         if place % 64 == 63:  # everybody has all but the last fifty: they need not be kept
             stable = max(0, stream_of(site, 0).prefix() - 50)
-            requests += receive(site, 0, Null((Progress(0, number + 2, stable, 0),)))
-        folded += sum(request.what == "checkpoint" for request in requests)
-        seen += delivered(requests)
+            effects += receive(site, 0, Null((Progress(0, number + 2, stable, 0),)))
+        folded += sum(isinstance(effect, Checkpoint) for effect in effects)
+        seen += delivered(effects)
         if place % 1500 == 1499:
             restart(site)
     assert folded > 0
@@ -164,16 +165,16 @@ def test_who_was_away_too_long_is_told_what_it_missed_and_goes_on(order: str) ->
     site = a_site(order=order)
     receive(site, 0, data(0))
     receive(site, 0, data(4))
-    requests = receive(site, 0, Null((Progress(0, 9, 0, 6),)))  # the source has 6, 7 and 8 only
-    missed = [(request.seqno, request.count) for request in requests if request.what == "missed"]
+    effects = receive(site, 0, Null((Progress(0, 9, 0, 6),)))  # the source has 6, 7 and 8 only
+    missed = [(effect.first, effect.count) for effect in effects if isinstance(effect, Missed)]
     assert missed == [(1, 3), (5, 1)]
-    assert delivered(requests) == ([4] if order == "fifo" else [])
+    assert delivered(effects) == ([4] if order == "fifo" else [])
     assert stream_of(site, 0).prefix() == 6
     assert delivered(receive(site, 0, data(6))) == [6]
     assert delivered(receive(site, 0, data(2))) == []  # too late: the application has been told
     restart(site)
     assert stream_of(site, 0).prefix() == 7
-    assert not [request for request in receive(site, 0, Null((Progress(0, 9, 0, 6),))) if request.what == "missed"]
+    assert not [effect for effect in receive(site, 0, Null((Progress(0, 9, 0, 6),))) if isinstance(effect, Missed)]
 
 
 def test_a_host_away_longer_than_the_log_in_a_whole_run(tmp_path: Path) -> None:
@@ -199,9 +200,9 @@ def test_a_host_away_longer_than_the_log_in_a_whole_run(tmp_path: Path) -> None:
 def test_messages_for_a_group_of_others_are_kept_by_their_source() -> None:
     site = a_site(0, groups=[[0, 1], [1, 2]])
     broadcast(site, b"mine", 0)
-    requests = broadcast(site, b"theirs", 1)
-    assert delivered(requests) == []
-    assert [request.message for request in requests if request.what == "persist"] == [Held(1, 0, 0, 1, b"theirs")]
+    effects = broadcast(site, b"theirs", 1)
+    assert delivered(effects) == []
+    assert [effect.record for effect in effects if isinstance(effect, Persist)] == [Held(1, 0, 0, 1, b"theirs")]
     restart(site)
     assert stream_of(site, 0, 1).kept[0].payload == b"theirs"
     broadcast(site, b"next", 1)

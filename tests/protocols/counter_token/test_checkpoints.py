@@ -5,13 +5,14 @@ import msgspec
 
 from tests.protocols.counter_token.runs import scenario_of
 from tocsin.core.config import decode_config
+from tocsin.core.effects import sent
 from tocsin.core.records import RECORDS_MAX
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken
 from tocsin.protocols.counter_token.messages import Agreed, Installed, Prepare, Promised, Refuse, Summary
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 
 SITES = 8
 
@@ -57,15 +58,15 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
 def test_a_vote_in_a_checkpoint_takes_no_later_promise_back() -> None:
     """Site 0 voted in ballot 1 of site 1, promised ballot 3 of site 2, wrote a checkpoint, crashed, and is back."""
     options = decode_config({}, PROTOCOL.options, "test")
-    site = StageSite(0, PROTOCOL, options, 3, [0, 1, 2], [[0, 1, 2]], None, 0)
-    site.apply(Input(stage.START, 0))
+    site = ManualSite(0, PROTOCOL, options, 3, [0, 1, 2], [[0, 1, 2]], None, 0)
+    site.apply(Input(manual_site.START, 0))
     founded = next(record for record in site.disk.records if isinstance(record, Installed))
     voted = msgspec.structs.replace(founded.proposal, view=1)
     site.disk.records = [Summary(0), founded, Promised(0, 3, 2), Agreed(0, 1, 1, voted)]
-    site.apply(Input(stage.CRASH, 0))
-    site.apply(Input(stage.START, 0))
-    asked = Input(stage.RECEIVE, 0)
+    site.apply(Input(manual_site.CRASH, 0))
+    site.apply(Input(manual_site.START, 0))
+    asked = Input(manual_site.RECEIVE, 0)
     asked.peer = 1
     asked.message = Prepare(0, 2, ())
-    answers = [request.message for request in site.apply(asked) if request.what == "send"]
+    answers = [message for _, message in sent(site.apply(asked))]
     assert answers == [Refuse(0, 3)]

@@ -29,7 +29,7 @@ MUTANTS = {
     ),
     "forgets to persist what it received": (
         "machine",
-        "self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))",
+        "self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, False, data.payload))",
         "pass",
     ),
     "forgets what it delivered": (

@@ -7,17 +7,18 @@ import pytest
 
 from tests.mutation import mutated
 from tocsin.core.config import decode_config
+from tocsin.core.effects import Deliver, Missed
 from tocsin.protocols.propagation_graph import PROTOCOL
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
 from tocsin.protocols.propagation_graph.messages import Decided, Decision, Entry, Gone, Supply
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim import stage
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
-from tocsin.sim.stage import Input, StageSite
 from tocsin.sim.swarm.swarm import first_violation
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import Row
@@ -177,10 +178,10 @@ def test_without_a_bug_nothing_goes_wrong() -> None:
 def test_what_comes_after_it_was_given_up_is_too_late() -> None:
     """Everybody says that the first two are gone. A late copy of them changes nothing: the application was told."""
     decided = Decision(1, ((0, 1, 2, 3, 4),), (), (2,), (3,))
-    site = StageSite(
+    site = ManualSite(
         2, PROTOCOL, PropagationGraphOptions(failures="non_atomic"), 5, list(range(5)), [[0, 1, 2, 3, 4]], None, 0
     )
-    site.apply(Input(stage.START, 0))
+    site.apply(Input(manual_site.START, 0))
     entries = [Entry(0, seqno, seqno, (5, 0, seqno), b"") for seqno in range(3)]
     told: list[tuple[str, int, int]] = []
     for source, message in [
@@ -189,11 +190,13 @@ def test_what_comes_after_it_was_given_up_is_too_late() -> None:
         (0, Supply(0, 0, 0, tuple(entries[:2]))),
         (1, Supply(0, 0, 2, tuple(entries[2:]))),
     ]:
-        happening = Input(stage.RECEIVE, 1_000)
+        happening = Input(manual_site.RECEIVE, 1_000)
         happening.peer = source
         happening.message = message
-        for request in site.apply(happening):
-            if request.what in ("missed", "deliver"):
-                told.append((request.what, request.seqno, request.count))
+        for effect in site.apply(happening):
+            if isinstance(effect, Missed):
+                told.append(("missed", effect.first, effect.count))
+            elif isinstance(effect, Deliver):
+                told.append(("deliver", effect.seqno, 0))
     assert told == [("missed", 0, 2), ("deliver", 2, 0)]
     assert site.disk.first(0) == 2 and site.disk.end(0) == 3

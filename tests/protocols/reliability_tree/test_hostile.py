@@ -1,7 +1,8 @@
 """A peer may send anything that decodes: no message, whatever its numbers, makes a process raise or work for ever."""
 
+from tocsin.core.effects import Deliver
 from tocsin.core.errors import DecodeError
-from tocsin.core.machine import Entry, Outbox, Setup
+from tocsin.core.machine import Outbox, Setup
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.reliability_tree import PROTOCOL
@@ -36,7 +37,7 @@ class Counting(Outbox):
     def trim(self, group: int, position: int) -> None: ...
 
     def deliver(self, group: int, origin: int, seqno: int, payload: bytes) -> None:
-        self.disk.append(Entry(group, origin, seqno, payload))
+        self.disk.keep(Deliver(group, origin, seqno, payload))
 
 
 def anything(rng: Rng) -> Message:

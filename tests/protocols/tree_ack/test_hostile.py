@@ -1,12 +1,13 @@
 """A peer may send anything that decodes: no message, whatever its numbers, makes a machine raise or loop."""
 
+from tocsin.core.effects import Multicast, Persist, Send
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.tree_ack import PROTOCOL
 from tocsin.protocols.tree_ack.messages import Ack, Batch, Complete, Data, Hello, Piece, Probe, Request, Welcome
 from tocsin.protocols.tree_ack.options import TreeAckOptions
-from tocsin.sim import stage
-from tocsin.sim.stage import Input, StageSite
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input, ManualSite
 
 NUMBERS = [0, 0, 0, 1, 1, 2, 3, 4, 5, 1_000, (1 << 62) - 2]
 
@@ -53,30 +54,30 @@ def test_anything_that_decodes() -> None:
         rng = Rng(seed).fork("hostile")
         options = TreeAckOptions(detector="perfect" if seed % 2 else "timeout", window=1 + seed % 3)
         groups = [[0, 1, 2, 3], [1, 2]]
-        site = StageSite(rng.below(4), PROTOCOL, options, 4, [0, 1, 2, 3], groups, None, seed)
-        site.apply(Input(stage.START, 0))
+        site = ManualSite(rng.below(4), PROTOCOL, options, 4, [0, 1, 2, 3], groups, None, seed)
+        site.apply(Input(manual_site.START, 0))
         now = 0
         for _ in range(100):
             now += rng.below(50_000)
             if rng.chance(0.1) and site.machine is not None and site.machine.room() > 0:
-                happening = Input(stage.BROADCAST, now)
+                happening = Input(manual_site.BROADCAST, now)
                 happening.number = rng.below(2)
             elif rng.chance(0.05):
-                site.apply(Input(stage.CRASH, now))
-                happening = Input(stage.START, now)
+                site.apply(Input(manual_site.CRASH, now))
+                happening = Input(manual_site.START, now)
             elif rng.chance(0.2) and site.timers:
-                happening = Input(stage.TIMER, now)
+                happening = Input(manual_site.TIMER, now)
                 happening.timer, happening.number = sorted(site.timers)[rng.below(len(site.timers))]
             elif rng.chance(0.1):
-                happening = Input(stage.PEER_DOWN if rng.chance(0.5) else stage.PEER_UP, now)
+                happening = Input(manual_site.PEER_DOWN if rng.chance(0.5) else manual_site.PEER_UP, now)
                 happening.peer = (site.site + 1 + rng.below(3)) % 4
             else:
-                happening = Input(stage.RECEIVE, now)
+                happening = Input(manual_site.RECEIVE, now)
                 happening.peer = (site.site + 1 + rng.below(3)) % 4
                 happening.message = codec.decode(codec.encode(any_message(rng)))
-            for request in site.apply(happening):
-                if request.message is not None and request.what in ("send", "multicast"):
-                    answers += codec.decode(codec.encode(request.message)) == request.message
-                elif request.message is not None:
-                    PROTOCOL.record_codec().decode(PROTOCOL.record_codec().encode(request.message))
+            for effect in site.apply(happening):
+                if isinstance(effect, (Send, Multicast)):
+                    answers += codec.decode(codec.encode(effect.message)) == effect.message
+                elif isinstance(effect, Persist):
+                    PROTOCOL.record_codec().decode(PROTOCOL.record_codec().encode(effect.record))
     assert answers > 1_000  # it did listen

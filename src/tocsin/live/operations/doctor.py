@@ -12,11 +12,11 @@ import msgspec
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live.group_config import UDP_HEADERS, Address, Group
 from tocsin.live.storage.identity import is_running
+from tocsin.live.wire.datagrams import DATAGRAM_HEADER_BYTES, HEADER_BYTES, OFFSET
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import HEADER, Keyring, Opener, Sealer
-from tocsin.live.wire.segments import HEADER_BYTES, OFFSET, SEGMENT_HEADER_BYTES
 from tocsin.live.wire.udp import IP_MTU_DISCOVER, UDP_GRO, UDP_SEGMENT
-from tocsin.live.wire.wire import PROBE, PROBER, REPLY
+from tocsin.live.wire.wire_messages import PROBE, PROBER, REPLY
 
 PROBE_SECONDS: Final = 0.3  # for an answer; a local network takes a thousandth of it
 PROBE_TRIES: Final = 3
@@ -217,7 +217,7 @@ class _Prober:
         """Whether a datagram of `size` bytes comes back."""
         for _ in range(PROBE_TRIES):
             word = os.urandom(16)
-            overhead = SEGMENT_HEADER_BYTES + len(self._prefix) + 16
+            overhead = DATAGRAM_HEADER_BYTES + len(self._prefix) + 16
             body = word + bytes(max(0, size - overhead - len(word)))
             header, sealed = self._sealer.seal(self._prefix + body)
             try:
@@ -230,7 +230,7 @@ class _Prober:
 
     def _hears(self, body: bytes) -> bool:
         data = self._sock.recv(65536)
-        if len(data) <= SEGMENT_HEADER_BYTES or len(data) < HEADER.size:
+        if len(data) <= DATAGRAM_HEADER_BYTES or len(data) < HEADER.size:
             return False
-        content, _ = self._opener.open(data[:HEADER_BYTES], data[SEGMENT_HEADER_BYTES:])
+        content, _ = self._opener.open(data[:HEADER_BYTES], data[DATAGRAM_HEADER_BYTES:])
         return content is not None and content[0] == REPLY and content[len(self._prefix) :] == body

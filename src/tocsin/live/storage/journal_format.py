@@ -21,7 +21,7 @@ from tocsin.live.storage.log_format import (
     Snapshot,
     Start,
     Stop,
-    ViewInstalled,
+    View,
 )
 
 SCHEMA: Final = pa.schema(
@@ -79,7 +79,7 @@ class RowMaker:
                     position=op.position,
                     payload=messages,
                     view=self._view,
-                    frame=op.seqno,
+                    frame=op.frame,
                 )
                 self.bytes += sum(map(len, messages))
         elif isinstance(op, Broadcast):
@@ -91,9 +91,9 @@ class RowMaker:
                     group=self.group_name(op.group),
                     origin=self.site_name(self._site),
                     seqno=op.number,
-                    frame=op.seqno,
+                    frame=op.frame,
                 )
-        elif isinstance(op, ViewInstalled):
+        elif isinstance(op, View):
             self._view = op.view
             members = [self.site_name(member) for member in op.members]
             self._add(1, time_us, event="view", view=op.view, members=members, primary=op.primary)
@@ -107,7 +107,7 @@ class RowMaker:
                     origin=self.site_name(op.origin),
                     seqno=op.number + index,
                     position=op.position + index,
-                    frame=op.seqno,
+                    frame=op.frame,
                 )
         else:
             self._feed_rare(time_us, op)
@@ -118,7 +118,7 @@ class RowMaker:
             origin = self.site_name(op.origin) if op.origin >= 0 else None
             self._add(1, time_us, event="missed", group=group, origin=origin, seqno=op.first, count=op.count)
         elif isinstance(op, Receive):
-            self._add(1, time_us, event="receive", origin=self.site_name(op.origin), frame=op.seqno)
+            self._add(1, time_us, event="receive", origin=self.site_name(op.origin), frame=op.frame)
         elif isinstance(op, Start):
             self._add(1, time_us, event="start", frame=op.life)
         elif isinstance(op, Stop):

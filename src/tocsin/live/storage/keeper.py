@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tocsin.core.machine import GroupId
 from tocsin.live.errors import StorageFailed
 from tocsin.live.storage.archive import Archive
-from tocsin.live.storage.log import Wal
+from tocsin.live.storage.log import Log
 
 
 class Keeper:
@@ -16,7 +16,7 @@ class Keeper:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        wal: Wal,
+        log: Log,
         archive: Archive | None,
         fail: Callable[[StorageFailed], None],
     ) -> None:
@@ -24,7 +24,7 @@ class Keeper:
         self.trimmed: dict[GroupId, int] = {}  # as the protocol said: it needs no frame below
         self.needed: Callable[[GroupId], int] | None = None  # frames that the application has still to read
         self._loop = loop
-        self._wal = wal
+        self._log = log
         self._fail = fail
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-archive")
         self._busy = False
@@ -32,7 +32,7 @@ class Keeper:
 
     def look(self) -> None:
         """Start on the next closed file, or let go of those that are done."""
-        closed = self._wal.closed()
+        closed = self._log.closed()
         if not closed or self._busy or self._closed:
             return
         if self.archive is None:
@@ -56,17 +56,17 @@ class Keeper:
 
     def _let_go(self, archived: int) -> None:
         needed: list[int] = []
-        for group, index in enumerate(self._wal.log.groups):
+        for group, index in enumerate(self._log.frames.groups):
             below = min(self.trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
             needed.append(below if self.needed is None else min(below, self.needed(group)))
-        self._wal.release(needed, archived)
+        self._log.release(needed, archived)
 
     async def finish(self, whole: bool) -> None:
         """The member stops; with `whole`, everything in the log goes to the journal first."""
         self._closed = True
         await self._loop.run_in_executor(self._executor, int)  # what is under way is finished
         if whole and self.archive is not None:
-            for file in [*self._wal.closed(), self._wal.file]:
+            for file in [*self._log.closed(), self._log.file]:
                 if file >= self.archive.archived:
                     await self._loop.run_in_executor(self._executor, self.archive.add, file)
         self._executor.shutdown()

@@ -1,7 +1,7 @@
-"""The write-ahead log: what a step of the machine makes durable is written as one, and after a crash is there as one.
+"""The log: what a step of the machine makes durable is written as one, and after a crash is there as one.
 
 The driver stages operations, and commits them: `layout` decides where the batch goes, `write` writes it (and may run in
-a thread), `apply` makes it part of the state that is read back. `Wal` knows the format and the files; when to commit,
+a thread), `apply` makes it part of the state that is read back. `Log` knows the format and the files; when to commit,
 and whether to wait for the disk, is the driver's business.
 """
 
@@ -9,8 +9,8 @@ import os
 import time
 from pathlib import Path
 
-from tocsin.live.storage.delivery_log import FrameLog
-from tocsin.live.storage.log_files import WalFiles
+from tocsin.live.storage.batch import Batch
+from tocsin.live.storage.log_files import LogFiles
 from tocsin.live.storage.log_format import (
     Broadcast,
     Checkpoint,
@@ -24,7 +24,7 @@ from tocsin.live.storage.log_format import (
     Snapshot,
     Start,
     Stop,
-    ViewInstalled,
+    View,
     check_version,
     content_sizes,
     encode_batch,
@@ -32,40 +32,34 @@ from tocsin.live.storage.log_format import (
     log_path,
     read_batches,
 )
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 
 
-Inner = tuple[bytes, int]  # a payload, and its offset in a record's bytes
-
-
 class Laid:
     """A batch that has its place in a file."""
 
-    def __init__(
-        self, file: int, offset: int, ops: list[Op], head: bytes, contents: list[bytes], inner: "dict[int, Inner]"
-    ) -> None:
-        self.inner = inner  # by operation: payloads inside of its content
+    def __init__(self, file: int, offset: int, batch: Batch, head: bytes) -> None:
         self.file = file
         self.offset = offset
-        self.ops = ops
+        self.batch = batch
         self.head = head
-        self.contents = contents
         self.contents_at = offset + len(head)
-        self.length = len(head) + sum(map(len, contents))
+        self.length = len(head) + sum(map(len, batch.contents))
 
 
-class Wal:
+class Log:
     """One member's log, opened by its only writer."""
 
     def __init__(self, folder: Path, groups: int, file_bytes: int, syncs: bool = True) -> None:
         self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
-        self.log = FrameLog(groups)
+        self.frames = LoggedFrames(groups)
         self.life = -1  # of the last start found
         self.clean = True  # whether the last life ended in order
         self.next_number = 0  # of this member's next message
-        self.view: ViewInstalled | None = None
+        self.view: View | None = None
         self.cut_bytes = 0  # of a torn tail, found at the start
         self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
         self._record_bytes = 0  # of the live records
@@ -76,14 +70,11 @@ class Wal:
         self._snapshot_end = 0  # about where the present file's snapshot ends
         self._begun = False  # whether a first snapshot was applied
         self._full = False  # whether the present file takes no more
-        self._ops: list[Op] = []
-        self._contents: list[bytes] = []
-        self._inner: dict[int, Inner] = {}  # by staged operation: the payload inside of its content
-        self._referred: list[bytes] = []  # frames of staged deliveries that lie elsewhere, in order
-        self._known: dict[int, tuple[bytes, int, int]] = {}  # id -> payload, file, offset: written as part of a record
+        self._staged = Batch()
+        self._known: dict[int, tuple[bytes, int, int]] = {}  # identity -> payload, file, offset
         self._known_bytes = 0
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = WalFiles(folder, self.log.files)
+        self._files = LogFiles(folder, self.frames.files)
         self._recover()
 
     # Recovery
@@ -101,8 +92,8 @@ class Wal:
                 self._files.cut(files[place:], end)
                 break
         self._files.ends.pop(self.file, None)
-        for index in self.log.groups:
-            index.trim_missing(self.log.files)
+        for index in self.frames.groups:
+            index.trim_missing(self.frames.files)
 
     def _replay(self, file: int) -> tuple[int, int, bool]:
         """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
@@ -121,7 +112,7 @@ class Wal:
                     self._files.open_found(file)
                     recycled = batch.operations.ops[0].recycled
                     self._files.begins[file] = _oldest_needed(batch.operations.ops[0].groups)
-                self._apply_ops(batch.operations.ops, file, batch.contents_at, {})
+                self._apply_ops(batch.operations.ops, file, batch.contents_at, [])
                 end = batch.end
         finally:
             mapped.close()
@@ -129,97 +120,63 @@ class Wal:
 
     # Staging and committing
 
-    def stage(self, op: Op, content: bytes | None = None) -> None:
-        self._ops.append(op)
-        if content is not None:
-            self._contents.append(content)
+    def stage(self, op: Op) -> None:
+        """An operation without content."""
+        self._staged.add(op)
 
     def stage_record(self, data: bytes, payload: bytes) -> None:
-        """A record, and the payload that it holds (or b""): a later delivery of the very same object need not be
-        written."""
-        self._ops.append(Persist(len(data)))
-        self._contents.append(data)
-        if payload and data.endswith(payload):  # records have it last; one that has not is written again
-            self._inner[len(self._ops) - 1] = (payload, len(data) - len(payload))
+        """A record, and the payload that its bytes end with (or b""): a later delivery of the very same object refers
+        to it, and need not be written."""
+        self._staged.add_record(data, payload)
+
+    def stage_delivery(self, op: Deliver, frame: bytes) -> None:
+        self._staged.add_delivery(op, frame)
+
+    def stage_checkpoint(self, records: list[bytes]) -> None:
+        self._staged.add_checkpoint(records)
 
     def place_of(self, payload: bytes) -> tuple[int, int]:
-        """Where the log has these bytes already: file and offset, or -1."""
+        """Where the log has these bytes already, as the end of a record: file and offset, or -1."""
         known = self._known.pop(id(payload), None)
         if known is None:
-            self._inner = {place: inner for place, inner in self._inner.items() if inner[0] is not payload}
+            self._staged.forget(payload)
             return -1, 0
         self._known_bytes -= len(payload)
         return (known[1], known[2]) if self._files.pin(known[1]) else (-1, 0)
 
-    def stage_delivery(self, op: Deliver, payload: bytes) -> None:
-        self._ops.append(op)
-        if op.file < 0:
-            self._contents.append(payload)
-        else:
-            self._referred.append(payload)
-
-    def stage_checkpoint(self, records: list[bytes]) -> None:
-        self._ops.append(Checkpoint(tuple(map(len, records))))
-        self._contents.extend(records)
-
     def staged(self) -> int:
-        return len(self._ops)
+        return len(self._staged.ops)
 
     def staged_of(self, group: int) -> list[tuple[Op, bytes]]:
-        """The staged operations on a group's frames, with the frames delivered."""
-        found: list[tuple[Op, bytes]] = []
-        at = 0
-        referred = 0
-        for op in self._ops:
-            content = b""
-            if isinstance(op, Deliver):
-                content = self._contents[at] if op.file < 0 else self._referred[referred]
-                referred += op.file >= 0
-            if isinstance(op, (Deliver, Rollback, Missed)) and op.group == group:
-                found.append((op, content))
-            at += len(content_sizes(op))
-        return found
-
-    def insert(self, at: int, op: Op) -> None:
-        """Put an operation without content before some that are staged."""
-        self._ops.insert(at, op)
-        self._inner = {place + (place >= at): inner for place, inner in self._inner.items()}
+        """The staged operations on a group's frames, with the frames that were delivered."""
+        return self._staged.of_group(group)
 
     def drop_staged(self) -> None:
-        self._take_staged()
-
-    def _take_staged(self) -> None:
-        self._ops = []
-        self._contents = []
-        self._inner = {}
-        self._referred = []
+        self._staged = Batch()
 
     def layout(self) -> Laid:
         """Give the staged operations their place. Everything laid out before must have been applied."""
         if self.file < 0 or self._is_full():
             self._open_next()
-        file = self.file
-        head, _ = encode_batch(file, time.time_ns() // 1000, self._ops, self._contents)
-        laid = Laid(file, self._offset, self._ops, head, self._contents, self._inner)
+        batch = self._staged
+        head, _ = encode_batch(self.file, time.time_ns() // 1000, batch.ops, batch.contents)
+        laid = Laid(self.file, self._offset, batch, head)
         self._offset += laid.length
-        self._take_staged()
+        self._staged = Batch()
         return laid
 
     def _is_full(self) -> bool:
         """The next file repeats the live records. So it begins with a checkpoint, which replaces them; or, when none
         comes, after as much as they are, and more, has been written besides."""
         written = self._offset - self._snapshot_end
-        if self._full or (self._replaces_records() and written >= self._file_bytes):
+        if self._full or (self._staged.replaces_records() and written >= self._file_bytes):
             return True
         return written >= max(PATIENCE * self._file_bytes, self._record_bytes)
 
-    def _replaces_records(self) -> bool:
-        return any(isinstance(op, Checkpoint) for op in self._ops)
-
     def _open_next(self) -> None:
         """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
-        records = [] if self._replaces_records() else self.read_records()
-        groups = tuple(index.state() for index in self.log.groups)
+        records = [] if self._staged.replaces_records() else self.read_records()
+        groups = tuple(index.state() for index in self.frames.groups)
         if self.file >= 0:
             self._files.end(self.file, self._offset, self._frame_ends())
         recycled = self._files.make(self.file + 1, self._syncs)
@@ -230,12 +187,11 @@ class Wal:
         sizes = tuple(map(len, records))
         snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, recycled)
         self._snapshot_end = sum(sizes)
-        self.insert(0, snapshot)
-        self._contents[:0] = records
+        self._staged.put_first(snapshot, records)
 
     def write(self, laid: Laid) -> None:
         """Write a batch; safe to run in a thread."""
-        buffers: list[bytes | memoryview] = [laid.head, *laid.contents]
+        buffers: list[bytes | memoryview] = [laid.head, *laid.batch.contents]
         if len(buffers) > 512:
             buffers = [b"".join(buffers)]
         self._files.write(laid.file, laid.offset, buffers, laid.length)
@@ -246,31 +202,35 @@ class Wal:
 
     def apply(self, laid: Laid) -> None:
         """The batch is written: its operations become what is read back."""
-        for op in laid.ops:
+        batch = laid.batch
+        for op in batch.ops:
             if isinstance(op, Deliver) and op.file >= 0:
                 self._files.unpin(op.file)
-        self._apply_ops(laid.ops, laid.file, laid.contents_at, laid.inner)
+        self._apply_ops(batch.ops, laid.file, laid.contents_at, batch.carried)
 
-    def _apply_ops(self, ops: list[Op], file: int, offset: int, inner: dict[int, Inner]) -> None:
-        for index, op in enumerate(ops):
+    def _apply_ops(self, ops: list[Op], file: int, offset: int, carried: list[bytes]) -> None:
+        """`carried`: by record, the payload that its bytes end with; empty when they come from a file."""
+        records = 0
+        for op in ops:
             if isinstance(op, Deliver):
-                self.log.group(op.group).append(op, file, offset)
+                self.frames.group(op.group).append(op, file, offset)
                 if op.file >= 0 and op.file != file:
                     self._files.refer(op.file, file, self._frame_ends())
             elif isinstance(op, Persist):
                 self.records.append((file, offset, op.size))
                 self._record_bytes += op.size
-                if index in inner:
-                    self._know(inner[index], file, offset)
+                if records < len(carried) and carried[records]:
+                    self._know(carried[records], file, offset + op.size - len(carried[records]))
+                records += 1
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
-            elif isinstance(op, ViewInstalled):
+            elif isinstance(op, View):
                 self.view = op
             elif isinstance(op, Rollback):
-                self.log.group(op.group).undo(op.begins)
+                self.frames.group(op.group).undo(op.begins)
             elif isinstance(op, Missed):
                 if op.origin < 0:
-                    self.log.group(op.group).skip(op.first + op.count)
+                    self.frames.group(op.group).skip(op.first + op.count)
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self.records = []
                 self._record_bytes = sum(op.sizes)
@@ -288,11 +248,11 @@ class Wal:
             for size in content_sizes(op):
                 offset += size
 
-    def _know(self, inner: Inner, file: int, offset: int) -> None:
-        payload, at = inner
+    def _know(self, payload: bytes, file: int, offset: int) -> None:
+        """Remember where a payload lies; the object is kept, so that its identity stays its own."""
         if id(payload) not in self._known:
             self._known_bytes += len(payload)
-        self._known[id(payload)] = (payload, file, offset + at)
+        self._known[id(payload)] = (payload, file, offset)
         while self._known_bytes > KNOWN_BYTES_MAX:
             oldest = next(iter(self._known))
             self._known_bytes -= len(self._known.pop(oldest)[0])
@@ -307,12 +267,12 @@ class Wal:
         self.view = op.view
         self.clean = op.life < 0
         for group, state in enumerate(op.groups):
-            self.log.group(group).restore(state)
+            self.frames.group(group).restore(state)
 
     # Reading back, and letting go
 
     def read_records(self) -> list[bytes]:
-        return [os.pread(self.log.files[file], size, offset) for file, offset, size in self.records]
+        return [os.pread(self.frames.files[file], size, offset) for file, offset, size in self.records]
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""
@@ -325,7 +285,7 @@ class Wal:
         needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
         gone = self._files.release(needed, archived)
         if gone:
-            for group, index in enumerate(self.log.groups):
+            for group, index in enumerate(self.frames.groups):
                 index.forget(min(needed[group], index.end))
         return gone
 
@@ -341,7 +301,7 @@ class Wal:
         self._files.close(self.file, self._offset)
 
     def _frame_ends(self) -> list[int]:
-        return [index.end for index in self.log.groups]
+        return [index.end for index in self.frames.groups]
 
 
 def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:

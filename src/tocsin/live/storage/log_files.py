@@ -1,4 +1,4 @@
-"""The files of a write-ahead log: which there are, how long each is needed, and which may be written over."""
+"""The files of the log: which there are, how long each is needed, and which may be written over."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ SPARES_MAX: Final = 2  # files kept to be written over: one for the next, one fo
 Positions = list[int]  # a frame position for each group
 
 
-class WalFiles:
+class LogFiles:
     """Files by their numbers; those that are closed say up to which frames they are needed."""
 
     def __init__(self, folder: Path, open_files: dict[int, int]) -> None:

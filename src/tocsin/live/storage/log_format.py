@@ -1,4 +1,4 @@
-"""The write-ahead log's format: files of batches; a batch is one or more whole steps of the machine, and is atomic.
+"""The log's format: files of batches; a batch is one or more whole steps of the machine, and is atomic.
 
 A batch is a head (magic, lengths, checksum), a list of operations (msgpack) and, behind it, their contents (the
 payloads of deliveries, the records of the protocol) one after the other. The checksum starts from the file's number, so
@@ -33,7 +33,7 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
 
     group: int
     origin: int
-    seqno: int  # the frame's, as the protocol numbers it
+    frame: int  # its number, as the protocol numbers it
     size: int
     position: int  # of the first message that ends in it, in the group's sequence of messages here
     count: int  # messages that end in it
@@ -48,7 +48,7 @@ class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
 
     group: int
     origin: int
-    seqno: int
+    frame: int
     position: int
     count: int
     number: int
@@ -62,7 +62,7 @@ class Missed(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False):
     count: int
 
 
-class ViewInstalled(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
+class View(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
     view: int
     members: tuple[int, ...]
     primary: bool
@@ -84,7 +84,7 @@ class Broadcast(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False):
     """This member broadcast a frame: `count` messages from `number` on end in it."""
 
     group: int
-    seqno: int
+    frame: int
     number: int
     count: int
 
@@ -103,7 +103,7 @@ class Receive(msgspec.Struct, frozen=True, array_like=True, tag=10, gc=False):
     """A message that carries this frame has arrived; noted only where asked for."""
 
     origin: int
-    seqno: int
+    frame: int
 
 
 class GroupState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -117,13 +117,13 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
 
     life: int
     next_number: int
-    view: ViewInstalled | None
+    view: View | None
     groups: tuple[GroupState, ...]
     sizes: tuple[int, ...]
     recycled: bool  # the file was another one before: what follows its last batch is old, not torn
 
 
-Op = Deliver | Rollback | Missed | ViewInstalled | Persist | Checkpoint | Broadcast | Start | Stop | Receive | Snapshot
+Op = Deliver | Rollback | Missed | View | Persist | Checkpoint | Broadcast | Start | Stop | Receive | Snapshot
 
 
 class Operations(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -1,13 +1,13 @@
-"""Sealing: one AEAD seal over each frame, under a key that no two sessions share.
+"""Sealing: one AEAD seal over each packet, under a key that no two sessions share.
 
 Keys. A member's start is a *session*: a number that grows from start to start (the greater of the wall clock and the
 last one kept on disk, plus one) and 32 random bits. From the group's key, its identity, the sender and the session,
-HKDF makes the session's own AES-256-GCM key; the nonce is the frame's counter in its session. So a nonce cannot repeat
+HKDF makes the session's own AES-256-GCM key; the nonce is the packet's counter in its session. So a nonce cannot repeat
 over restarts, even when a disk is restored from a backup and the clock was set back: the random bits differ.
 
 Replay. Per sender only the newest session is taken, and in it each counter once, by a sliding window. The newest
 session of each sender is kept on disk: a restart does not open the door to an older one. Within the window of one
-receiver's restart a frame of the present session can be replayed once; to a protocol that is a late duplicate, which
+receiver's restart a packet of the present session can be replayed once; to a protocol that is a late duplicate, which
 every protocol here expects.
 
 The header's identity and key id are hints that let foreign datagrams be dropped cheaply; they prove nothing. What
@@ -25,10 +25,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-# identity, key id, sender, version, session number, session's random bits, counter, length of the sealed frame
+# identity, key id, sender, version, session number, session's random bits, counter, length of the sealed packet
 HEADER: Final = struct.Struct("!4s4sHHQ4sQI")
 VERSION: Final = 1
-WINDOW: Final = 8192  # counters behind the newest that may still arrive: 8 s of a thousand frames a second
+WINDOW: Final = 8192  # counters behind the newest that may still arrive: 8 s of a thousand packets a second
 TAG_BYTES: Final = 16  # that a seal adds
 PLAIN_KEY_ID: Final = b"\0\0\0\0"
 
@@ -90,21 +90,21 @@ class Sealer:
         self._keyring = keyring
         self._sender = sender
         self._counter = 0  # next; never used twice with one session key
-        self._key_id = keyring.sealing_id
-        self._cipher = keyring.session_cipher(self._key_id, sender, self.session)
+        self.key_id = keyring.sealing_id
+        self._cipher = keyring.session_cipher(self.key_id, sender, self.session)
 
     def rekey(self) -> None:
         """Seal with the keyring's first key from now on; the counter goes on."""
-        self._key_id = self._keyring.sealing_id
-        self._cipher = self._keyring.session_cipher(self._key_id, self._sender, self.session)
+        self.key_id = self._keyring.sealing_id
+        self._cipher = self._keyring.session_cipher(self.key_id, self._sender, self.session)
 
     def seal(self, content: bytes) -> tuple[bytes, bytes]:
-        """The header (36 bytes, the same in every segment) and the sealed frame."""
+        """The header (36 bytes, the same in every datagram) and the sealed packet."""
         counter = self._counter
         self._counter = counter + 1
         number, bits = self.session
-        length = len(content) + (TAG_BYTES if self._key_id != PLAIN_KEY_ID else 4)
-        header = HEADER.pack(self._keyring.tag, self._key_id, self._sender, VERSION, number, bits, counter, length)
+        length = len(content) + (TAG_BYTES if self.key_id != PLAIN_KEY_ID else 4)
+        header = HEADER.pack(self._keyring.tag, self.key_id, self._sender, VERSION, number, bits, counter, length)
         return header, self._cipher.encrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), content, header)
 
 
@@ -147,7 +147,7 @@ class Opener:
         self._peers: dict[int, _Peer] = {}
 
     def has_taken(self, sender: int, number: int, bits: bytes, counter: int) -> bool:
-        """Whether a frame is known to be taken already, or too old; for segments, before memory is spent on them."""
+        """Whether a packet is known to be taken already, or too old; for datagrams, before memory is spent on them."""
         peer = self._peers.get(sender)
         if peer is not None and peer.session == (number, bits):
             return peer.window.refuses(counter)

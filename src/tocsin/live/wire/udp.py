@@ -13,7 +13,7 @@ from typing import Final
 
 from tocsin.live.errors import PortTaken
 from tocsin.live.group_config import Address, Group
-from tocsin.live.wire.segments import Burst
+from tocsin.live.wire.datagrams import Burst
 
 UDP_SEGMENT: Final = 103
 UDP_GRO: Final = 104
@@ -75,7 +75,7 @@ class Endpoint:
     def _try(self, address: Address, burst: Burst) -> bool:
         """Whether the burst needs no second attempt: it was sent, or the kernel will never take it."""
         data = burst.data
-        size = burst.segment_bytes
+        size = burst.datagram_bytes
         try:
             if len(data) <= size:
                 self.main.sendto(data, address)
@@ -99,7 +99,7 @@ class Endpoint:
 
     def _send_one_by_one(self, address: Address, burst: Burst) -> bool:
         view = memoryview(burst.data)
-        size = burst.segment_bytes
+        size = burst.datagram_bytes
         for at in range(0, len(view), size):
             try:
                 self.main.sendto(view[at : at + size], address)

@@ -112,7 +112,7 @@ def tell_violation(scenario: Scenario, violation: Violation, seed: int) -> str:
         for group, members in zip(scenario.group_names, scenario.groups, strict=False)
     }
     absent = {site for fault in scenario.faults if fault.what == "join" for site in fault.sites}
-    cast = Transcript(
+    transcript = Transcript(
         scenario.protocol,
         names,
         dict(scenario.config.options),
@@ -121,12 +121,12 @@ def tell_violation(scenario: Scenario, violation: Violation, seed: int) -> str:
         scenario.topology,
         seed,
     )
-    lines = ["start", RULE, *cast.command("start"), ""]
+    lines = ["start", RULE, *transcript.command("start"), ""]
     for step in violation.steps:
         command = _command(step, names)
         lines.append(command)
         if not command.startswith("#"):
-            told = cast.command(command)
+            told = transcript.command(command)
             lines.extend([RULE, *told] if told else [])
         lines.append("")
     lines.append(f"# violated: {violation.why}")

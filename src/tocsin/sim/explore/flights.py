@@ -4,8 +4,8 @@ from typing import Final
 
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message
-from tocsin.sim import stage
-from tocsin.sim.stage import Input
+from tocsin.sim import manual_site
+from tocsin.sim.manual_site import Input
 
 MESSAGE: Final = 0  # what a flight is: a message, …
 DOWN: Final = 1  # … or word of the perfect detector
@@ -23,9 +23,9 @@ class Flight:
 
     def arrival(self, now: Micros) -> Input:
         """What it is to its target."""
-        kind = stage.RECEIVE
+        kind = manual_site.RECEIVE
         if self.what != MESSAGE:
-            kind = stage.PEER_DOWN if self.what == DOWN else stage.PEER_UP
+            kind = manual_site.PEER_DOWN if self.what == DOWN else manual_site.PEER_UP
         happening = Input(kind, now)
         happening.peer = self.source
         happening.message = self.message

@@ -10,11 +10,12 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
+from tocsin.core.effects import Deliver, Effect, GroupView, Rollback, View, sent
 from tocsin.core.machine import Micros, SiteId
-from tocsin.sim import stage
+from tocsin.sim import manual_site
 from tocsin.sim.explore.fingerprint import fingerprint
 from tocsin.sim.explore.flights import MESSAGE, Flights
-from tocsin.sim.stage import Input, Request, StageSite
+from tocsin.sim.manual_site import Input, ManualSite
 
 Event = tuple[Any, ...]  # what an application saw: event, group, origin, seqno, view, members
 
@@ -49,24 +50,24 @@ class Transition:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Cast(ABC):
+class SiteMaker(ABC):
     """Makes the sites of a scenario, as they are before their start."""
 
     @abstractmethod
-    def make_site(self, site: SiteId) -> StageSite: ...
+    def make(self, site: SiteId) -> ManualSite: ...
 
 
 class LocalStates:
     """All local states met so far, by number."""
 
-    def __init__(self, cast: Cast, sites: int, flights: Flights) -> None:
+    def __init__(self, maker: SiteMaker, sites: int, flights: Flights) -> None:
         self.states: list[Local] = []
-        self._cast = cast
+        self._maker = maker
         self._flights = flights
         self._by_digest: dict[bytes, int] = {}
         self._tales: dict[tuple[tuple[Event, ...], frozenset[tuple[int, int]]], int] = {}
         self.first = [
-            self._add(Local(site, [], (), frozenset()), cast.make_site(site)) for site in range(sites)
+            self._add(Local(site, [], (), frozenset()), maker.make(site)) for site in range(sites)
         ]  # down, with an empty disk
 
     def step(self, state: int, happening: Input) -> Transition:
@@ -90,37 +91,33 @@ class LocalStates:
         return known
 
     def _compute(self, local: Local, happening: Input) -> Transition:
-        site = self._cast.make_site(local.site)
+        site = self._maker.make(local.site)
         for earlier in local.history:
             site.apply(earlier)
         was_down_before = site.life > 0
-        requests = site.apply(happening)
+        effects = site.apply(happening)
         story = list(local.story)
         received = local.received
         message = happening.message
         if message is not None:
             received = received.union(message.carries())
-        if happening.what == stage.BROADCAST:
+        if happening.what == manual_site.BROADCAST:
             story.append(("broadcast", happening.number, local.site, site.accepted, None, None))
-        elif happening.what == stage.CRASH:
+        elif happening.what == manual_site.CRASH:
             story.append(("crash", None, None, None, None, None))
-        elif happening.what == stage.START and was_down_before:
+        elif happening.what == manual_site.START and was_down_before:
             story.append(("recover", None, None, None, None, None))
         view = local.view
-        sends: list[int] = []
-        for request in requests:
-            if request.what == "view":  # primary or not, as sim/site.py does
-                view = request.number
-            if request.message is not None and request.what in ("send", "multicast"):
-                for target in request.sites:
-                    sends.append(self._flights.number(MESSAGE, local.site, target, request.message))
-            else:
-                _tell(request, view, story)
+        sends = [self._flights.number(MESSAGE, local.site, target, message) for target, message in sent(effects)]
+        for effect in effects:
+            if isinstance(effect, View):  # primary or not, as sim/site.py does
+                view = effect.view
+            _tell(effect, view, story)
         new = Local(local.site, [*local.history, happening], tuple(story), received)
         new.view = view
         return Transition(self._add(new, site), sends, len(story) > len(local.story))
 
-    def _add(self, local: Local, site: StageSite) -> int:
+    def _add(self, local: Local, site: ManualSite) -> int:
         digest = fingerprint(
             local.site,
             site.machine,
@@ -144,13 +141,14 @@ class LocalStates:
         return number
 
 
-def _tell(request: Request, view: int, story: list[Event]) -> None:
+def _tell(effect: Effect, view: int, story: list[Event]) -> None:
     """Put what the application sees into its story."""
-    if request.what == "deliver":
-        story.append(("deliver", request.number, request.origin, request.seqno, view if view >= 0 else None, None))
-    elif request.what == "rollback":
-        story.append(("rollback", request.number, request.origin, request.seqno, None, None))
-    elif request.what == "view" and request.primary:
-        story.append(("view", None, None, None, request.number, tuple(request.sites)))
-    elif request.what == "group":  # a view of that group alone
-        story.append(("view", request.number, None, None, request.seqno, tuple(request.sites)))
+    if isinstance(effect, Deliver):
+        story.append(("deliver", effect.group, effect.origin, effect.seqno, view if view >= 0 else None, None))
+    elif isinstance(effect, Rollback):
+        story.append(("rollback", effect.group, effect.origin, effect.seqno, None, None))
+    elif isinstance(effect, View):
+        if effect.primary:
+            story.append(("view", None, None, None, effect.view, tuple(effect.members)))
+    elif isinstance(effect, GroupView):  # a view of that group alone
+        story.append(("view", effect.group, None, None, effect.view, tuple(effect.members)))

@@ -20,23 +20,24 @@ from tocsin.core.machine import SiteId
 from tocsin.sim import faults as fault_kinds
 from tocsin.sim.explore.exploration import Exploration, Limits, Step, Violation, broken_promise, count_executions
 from tocsin.sim.explore.flights import Flights
-from tocsin.sim.explore.local_states import Cast, LocalStates
-from tocsin.sim.explore.successors import Bounds, Move, State, Successors, Turn, state_of_key
+from tocsin.sim.explore.local_states import LocalStates, SiteMaker
+from tocsin.sim.explore.state import Bounds, Move, State, Turn, state_of_key
+from tocsin.sim.explore.successors import Successors
+from tocsin.sim.manual_site import ManualSite
 from tocsin.sim.scenario import Scenario
-from tocsin.sim.stage import StageSite
 
 COUNTED_MAX = 2_000_000  # states of which the executions are counted; beyond, the edges would need too much memory
 
 
-class _ScenarioCast(Cast):
+class _ScenarioSites(SiteMaker):
     def __init__(self, scenario: Scenario, seed: int, absent: list[SiteId]) -> None:
         self._scenario = scenario
         self._seed = seed
         self._founders = [site for site in range(len(scenario.names)) if site not in absent]
 
-    def make_site(self, site: SiteId) -> StageSite:
+    def make(self, site: SiteId) -> ManualSite:
         scenario = self._scenario
-        return StageSite(
+        return ManualSite(
             site,
             scenario.protocol,
             scenario.options,
@@ -58,8 +59,8 @@ class Explorer:
         self._protocol = scenario.protocol
         self._absent = [site for f in scenario.faults if f.what == fault_kinds.JOIN for site in f.sites]
         self._flights = Flights()
-        cast = _ScenarioCast(scenario, limits.seed, self._absent)
-        self._locals = LocalStates(cast, len(scenario.names), self._flights)
+        maker = _ScenarioSites(scenario, limits.seed, self._absent)
+        self._locals = LocalStates(maker, len(scenario.names), self._flights)
         self._senders, turns = self._plan_broadcasts()
         self._successors = Successors(
             self._locals,

@@ -3,103 +3,14 @@
 Nothing here knows what was visited; a state is a value, and `Successors.of` a function of it.
 """
 
-from array import array
-
-from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.core.machine import Micros, SiteId
 from tocsin.sim import faults as fault_kinds
-from tocsin.sim import stage
+from tocsin.sim import manual_site
 from tocsin.sim.explore.flights import DOWN, MESSAGE, UP, Flights
 from tocsin.sim.explore.local_states import LocalStates
+from tocsin.sim.explore.state import Bounds, Budget, Move, Numbers, State, Turn
 from tocsin.sim.faults import Fault
-from tocsin.sim.stage import Input
-
-Numbers = tuple[int, ...]
-
-
-class Bounds:
-    """How much may go wrong: what `Limits` says, for compiled code."""
-
-    def __init__(
-        self, losses: int, crashes: int, recoveries: int, late: bool, prompt: bool, early: int, repeats: int
-    ) -> None:
-        self.losses = losses
-        self.crashes = crashes
-        self.recoveries = recoveries  # negative: no limit
-        self.late = late  # recoveries are
-        self.prompt = prompt  # the perfect detector is
-        self.early = early
-        self.repeats = repeats
-
-
-class Turn:
-    """A broadcast that a sender is to make."""
-
-    def __init__(self, group: GroupId, group_name: str, payload: bytes) -> None:
-        self.group = group
-        self.payload = payload
-        self.text = f"{group_name} {payload.decode()}"
-
-
-class Budget:
-    """What has gone wrong so far, and when last."""
-
-    def __init__(self, losses: int, crashes: int, early: int, repeats: int, faults: int) -> None:
-        self.losses = losses
-        self.crashes = crashes
-        self.early = early
-        self.repeats = repeats
-        self.faults = faults  # of the scenario
-
-
-class State:
-    """A global state; never changed once made."""
-
-    def __init__(
-        self, sites: Numbers, flights: Numbers, done: Numbers, budget: Budget, now: Micros, since: Micros
-    ) -> None:
-        self.sites = sites  # local states by site
-        self.flights = flights  # sorted, repeated where several are equal
-        self.done = done  # broadcasts, by sender
-        self.budget = budget
-        self.now = now
-        self.since = since  # when something last went wrong or was asked for
-
-    def key(self) -> bytes:
-        """Equal for equal states, and small."""
-        budget = self.budget
-        spent = [budget.losses, budget.crashes, budget.early, budget.repeats, budget.faults]
-        return array("q", [*self.sites, *self.done, *spent, self.now, self.since, *self.flights]).tobytes()
-
-
-def state_of_key(key: bytes, sites: int, senders: int) -> State:
-    """The inverse of `State.key`."""
-    words = array("q")
-    words.frombytes(key)
-    values = list(words)
-    rest = values[sites + senders :]
-    return State(
-        tuple(values[:sites]),
-        tuple(rest[7:]),
-        tuple(values[sites : sites + senders]),
-        Budget(rest[0], rest[1], rest[2], rest[3], rest[4]),
-        rest[5],
-        rest[6],
-    )
-
-
-class Move:
-    """Something that can happen, and where it leads."""
-
-    def __init__(
-        self, what: str, source: SiteId, target: SiteId, flight: int, text: str, to: State, seen: bool
-    ) -> None:
-        self.what = what
-        self.source = source
-        self.target = target
-        self.flight = flight  # its number; -1: none
-        self.text = text
-        self.to = to
-        self.seen = seen  # whether an application saw something
+from tocsin.sim.manual_site import Input
 
 
 class Successors:
@@ -150,7 +61,7 @@ class Successors:
         flights: list[int] = []
         for site in range(self._site_count):
             if site not in absent:
-                transition = self._locals.step(sites[site], Input(stage.START, 0))
+                transition = self._locals.step(sites[site], Input(manual_site.START, 0))
                 sites[site] = transition.target
                 flights.extend(transition.sends)
         return State(tuple(sites), tuple(sorted(flights)), (0,) * len(self._senders), Budget(0, 0, 0, 0, 0), 0, 0)
@@ -222,7 +133,7 @@ class Successors:
             local = self._locals.states[state.sites[site]]
             if done[place] < len(self._turns[place]) and local.up and local.has_room:
                 turn = self._turns[place][done[place]]
-                happening = Input(stage.BROADCAST, state.now)
+                happening = Input(manual_site.BROADCAST, state.now)
                 happening.number = turn.group
                 happening.payload = turn.payload
                 transition = self._locals.step(state.sites[site], happening)
@@ -250,7 +161,7 @@ class Successors:
         for site in range(self._site_count):
             local = self._locals.states[state.sites[site]]
             if local.up and budget.crashes < self._bounds.crashes:
-                after = self._put(state, site, Input(stage.CRASH, state.now))
+                after = self._put(state, site, Input(manual_site.CRASH, state.now))
                 after.budget = Budget(budget.losses, budget.crashes + 1, budget.early, budget.repeats, budget.faults)
                 after.flights = self._with_word(after.flights, site, DOWN)
                 self._tell(after)
@@ -261,7 +172,7 @@ class Successors:
                 and self._may_recover(state)
                 and not (self._bounds.late and state.flights)
             ):
-                after = self._put(state, site, Input(stage.START, state.now))
+                after = self._put(state, site, Input(manual_site.START, state.now))
                 after.flights = self._who_is_down(state, self._with_word(after.flights, site, UP), site)
                 self._tell(after)
                 found.append(Move("recover", site, site, -1, "", self._without_the_lost(after), True))
@@ -345,7 +256,7 @@ class Successors:
         more = Budget(budget.losses, budget.crashes, budget.early, budget.repeats, budget.faults + 1)
         after = State(state.sites, state.flights, state.done, more, state.now, state.now)
         if fault.what == fault_kinds.CHANGE:
-            happening = Input(stage.CHANGE, state.now)
+            happening = Input(manual_site.CHANGE, state.now)
             happening.number = fault.group
             happening.sites = sorted(fault.sites)
             up = [site for site in range(len(state.sites)) if self._locals.states[state.sites[site]].up]
@@ -354,14 +265,14 @@ class Successors:
         else:
             kind = ""
             if fault.what == fault_kinds.CRASH:
-                kind = stage.CRASH
+                kind = manual_site.CRASH
             elif fault.what == fault_kinds.LEAVE:
-                kind = stage.LEAVE
+                kind = manual_site.LEAVE
             elif fault.what in (fault_kinds.RECOVER, fault_kinds.JOIN):
-                kind = stage.START
+                kind = manual_site.START
             if kind:
                 for site in fault.sites:
-                    if self._locals.states[after.sites[site]].up == (kind != stage.START):
+                    if self._locals.states[after.sites[site]].up == (kind != manual_site.START):
                         after = self._put(after, site, Input(kind, state.now))
         found.append(Move(fault.what, -1, -1, -1, self._fault_texts[budget.faults], after, True))
 
@@ -382,7 +293,7 @@ class Successors:
     def _fired(
         self, state: State, site: SiteId, name: str, number: int, at: Micros, budget: Budget, since: Micros
     ) -> Move:
-        happening = Input(stage.TIMER, at)
+        happening = Input(manual_site.TIMER, at)
         happening.timer = name
         happening.number = number
         transition = self._locals.step(state.sites[site], happening)

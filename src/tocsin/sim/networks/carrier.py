@@ -4,7 +4,8 @@ from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.sim.conditions import Conditions
 from tocsin.sim.kernel import Event, Kernel
-from tocsin.sim.site import Site, Surroundings
+from tocsin.sim.site import Site
+from tocsin.sim.surroundings import Surroundings
 
 
 class Carrier:

@@ -141,7 +141,7 @@ class Lamport(Machine):
         self._tick(self._clock + 1)
         places = tuple([self._sent[site] for site in self._groups[group]])
         data = Data(group, self._site, seqno, self._clock, places, payload)
-        self._records.persist(Sent(group, seqno, data.stamp, places, payload, False))
+        self._records.persist(Sent(group, seqno, data.stamp, places, False, payload))
         for site in self._groups[group]:
             self._sent[site] += 1
             self._announced[site] = data.stamp
@@ -191,7 +191,7 @@ class Lamport(Machine):
         self._maybe_ask(now)
 
     def _accept(self, data: Data) -> None:
-        self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, data.payload, False))
+        self._records.persist(Received(data.group, data.origin, data.seqno, data.stamp, False, data.payload))
         insort(self._pending, (data.stamp, data.origin, data.seqno, data.group, data.payload))
         self._see(data.stamp)
 
@@ -335,9 +335,9 @@ class Lamport(Machine):
         ]
         for outstanding in self._own.outstanding.values():
             data = outstanding.data
-            records.append(Sent(data.group, data.seqno, data.stamp, data.places, data.payload, True))
+            records.append(Sent(data.group, data.seqno, data.stamp, data.places, True, data.payload))
         for stamp, origin, seqno, group, payload in self._pending:
-            records.append(Received(group, origin, seqno, stamp, payload, True))
+            records.append(Received(group, origin, seqno, stamp, True, payload))
         self._records.fold(records)
         self._records.release_log(len(self._groups))
         return True

@@ -56,8 +56,8 @@ class Sent(Record, frozen=True):
     seqno: Number
     stamp: Stamp
     places: Counts
-    payload: bytes
     counted: bool
+    payload: bytes
 
     def brief(self, names: list[str]) -> str:
         return f"seqno={self.seqno} @{self.stamp}"
@@ -76,8 +76,8 @@ class Received(Record, frozen=True):
     origin: Number
     seqno: Number
     stamp: Stamp
-    payload: bytes
     counted: bool
+    payload: bytes
 
     def brief(self, names: list[str]) -> str:
         return f"{names[self.origin]}:{self.seqno} @{self.stamp}"

@@ -1,4 +1,4 @@
-"""Where each delivered frame lies in the write-ahead log: the delivery log that a protocol reads back."""
+"""Where each delivered frame lies in the log: the delivery log that a protocol reads back."""
 
 import os
 from array import array
@@ -23,7 +23,7 @@ class GroupIndex:
         self._where = array("Q")  # file number and offset
         self._size = array("I")
         self._origin = array("I")
-        self._seqno = array("Q")
+        self._frame = array("Q")
         self._count = array("I")  # messages that end in the frame
 
     def restore(self, state: GroupState) -> None:
@@ -41,7 +41,7 @@ class GroupIndex:
         self._where.append(file << _OFFSET_BITS | offset)
         self._size.append(op.size)
         self._origin.append(op.origin)
-        self._seqno.append(op.seqno)
+        self._frame.append(op.frame)
         self._count.append(op.count)
         if op.is_open:
             self.unfinished.setdefault(op.origin, self.end)
@@ -54,7 +54,7 @@ class GroupIndex:
         """Take the newest frame back; `begins`: where its origin's unfinished message then begins, or -1."""
         origin = self._origin[-1]
         self.position -= self._count.pop()
-        for column in (self._where, self._size, self._origin, self._seqno):
+        for column in (self._where, self._size, self._origin, self._frame):
             column.pop()
         self.end -= 1
         if begins >= 0:
@@ -66,14 +66,14 @@ class GroupIndex:
         """Go on at a later frame position."""
         self.base = self.end = self.trimmed = position
         self.unfinished.clear()
-        for column in (self._where, self._size, self._origin, self._seqno, self._count):
+        for column in (self._where, self._size, self._origin, self._frame, self._count):
             del column[:]
 
     def forget(self, position: int) -> None:
         """Drop index entries below a position."""
         drop = min(position, self.end) - self.base
         if drop >= FORGET_MIN:
-            for column in (self._where, self._size, self._origin, self._seqno, self._count):
+            for column in (self._where, self._size, self._origin, self._frame, self._count):
                 del column[:drop]
             self.base += drop
 
@@ -93,10 +93,10 @@ class GroupIndex:
     def about(self, position: int) -> tuple[int, int, int]:
         """Origin, frame number and count of messages of a frame."""
         at = position - self.base
-        return self._origin[at], self._seqno[at], self._count[at]
+        return self._origin[at], self._frame[at], self._count[at]
 
 
-class FrameLog(DeliveryLog):
+class LoggedFrames(DeliveryLog):
     """Reads frames back by their positions."""
 
     def __init__(self, groups: int) -> None:
@@ -129,6 +129,6 @@ class FrameLog(DeliveryLog):
             return entries
         for at in range(position, min(position + count, index.end)):
             file, offset, size = index.place(at)
-            origin, seqno, _ = index.about(at)
-            entries.append(Entry(group, origin, seqno, os.pread(self.files[file], size, offset)))
+            origin, frame, _ = index.about(at)
+            entries.append(Entry(group, origin, frame, os.pread(self.files[file], size, offset)))
         return entries

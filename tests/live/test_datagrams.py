@@ -5,64 +5,64 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.live.wire.seal import HEADER
-from tocsin.live.wire.segments import (
+from tocsin.live.wire.datagrams import (
     ASK_AFTER_US,
     ASK_TIMES_MAX,
     BURST_BYTES_MAX,
+    DATAGRAM_HEADER_BYTES,
     HEADER_BYTES,
     OFFSET,
-    SEGMENT_HEADER_BYTES,
     UNFINISHED_PER_SENDER_MAX,
     Assembler,
     Splitter,
 )
+from tocsin.live.wire.seal import HEADER
 
 
 def _header(counter: int, total: int) -> bytes:
     return HEADER.pack(b"grup", b"keyi", 1, 1, 7, b"bits", counter, total)
 
 
-def _segments(splitter: Splitter, counter: int, sealed: bytes) -> list[bytes]:
+def _datagrams(splitter: Splitter, counter: int, sealed: bytes) -> list[bytes]:
     found: list[bytes] = []
     for burst in splitter.split(_header(counter, len(sealed)), sealed):
-        assert len(burst.data) <= max(BURST_BYTES_MAX, splitter.segment_bytes)
-        found += [burst.data[at : at + burst.segment_bytes] for at in range(0, len(burst.data), burst.segment_bytes)]
+        assert len(burst.data) <= max(BURST_BYTES_MAX, splitter.datagram_bytes)
+        found += [burst.data[at : at + burst.datagram_bytes] for at in range(0, len(burst.data), burst.datagram_bytes)]
     return found
 
 
-def _add(assembler: Assembler, segment: bytes, now: int = 0) -> bytes | None:
-    header = segment[:HEADER_BYTES]
-    offset = OFFSET.unpack_from(segment, HEADER_BYTES)[0]
-    chunk = memoryview(segment)[SEGMENT_HEADER_BYTES:]
+def _add(assembler: Assembler, datagram: bytes, now: int = 0) -> bytes | None:
+    header = datagram[:HEADER_BYTES]
+    offset = OFFSET.unpack_from(datagram, HEADER_BYTES)[0]
+    chunk = memoryview(datagram)[DATAGRAM_HEADER_BYTES:]
     return assembler.add(now, 1, header, HEADER.unpack(header)[7], offset, chunk)
 
 
 @given(st.integers(1, 200_000), st.sampled_from([548, 1472, 8972, 65_000]), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_any_order_and_doubles(size: int, segment_bytes: int, source: random.Random) -> None:
+def test_any_order_and_doubles(size: int, datagram_bytes: int, source: random.Random) -> None:
     sealed = random.Random(size).randbytes(size)
-    segments = _segments(Splitter(segment_bytes), 1, sealed)
-    shuffled = [*segments, *source.sample(segments, min(3, len(segments) - 1))]
+    datagrams = _datagrams(Splitter(datagram_bytes), 1, sealed)
+    shuffled = [*datagrams, *source.sample(datagrams, min(3, len(datagrams) - 1))]
     source.shuffle(shuffled)
     assembler = Assembler()
-    found = [whole for segment in shuffled if (whole := _add(assembler, segment)) is not None]
+    found = [whole for datagram in shuffled if (whole := _add(assembler, datagram)) is not None]
     assert sealed in found
 
 
 def test_a_receiver_asks_for_exactly_what_is_missing_and_a_part_completes_it() -> None:
     splitter = Splitter(1472)
     sealed = random.Random(1).randbytes(50_000)
-    segments = _segments(splitter, 1, sealed)
+    datagrams = _datagrams(splitter, 1, sealed)
     assembler = Assembler()
-    for index, segment in enumerate(segments):
-        if index not in (0, 7, 8, len(segments) - 1):
-            assert _add(assembler, segment) is None
+    for index, datagram in enumerate(datagrams):
+        if index not in (0, 7, 8, len(datagrams) - 1):
+            assert _add(assembler, datagram) is None
     assert assembler.gaps(ASK_AFTER_US - 1) == []
     [(sender, header, gaps)] = assembler.gaps(ASK_AFTER_US)
     chunk = splitter.chunk_bytes
     assert sender == 1
-    assert gaps == [(0, chunk), (7 * chunk, 9 * chunk), ((len(segments) - 1) * chunk, 50_000)]
+    assert gaps == [(0, chunk), (7 * chunk, 9 * chunk), ((len(datagrams) - 1) * chunk, 50_000)]
     parts = [burst.data for offset, end in gaps for burst in splitter.part(header, sealed, offset, end)]
     assert [_add(assembler, part) for part in parts] == [None, None, None, sealed]
     assert len(assembler) == 0
@@ -70,7 +70,7 @@ def test_a_receiver_asks_for_exactly_what_is_missing_and_a_part_completes_it() -
 
 def test_asking_ends() -> None:
     assembler = Assembler()
-    _add(assembler, _segments(Splitter(1472), 1, bytes(3000))[0])
+    _add(assembler, _datagrams(Splitter(1472), 1, bytes(3000))[0])
     now = 0
     asked = 0
     while len(assembler):
@@ -82,7 +82,7 @@ def test_asking_ends() -> None:
 def test_a_slow_loris_is_bounded_per_sender() -> None:
     assembler = Assembler()
     for counter in range(10_000):
-        _add(assembler, _segments(Splitter(1472), counter, bytes(60_000))[0])
+        _add(assembler, _datagrams(Splitter(1472), counter, bytes(60_000))[0])
     assert len(assembler) == UNFINISHED_PER_SENDER_MAX
     assert assembler.stat_evicted == 10_000 - UNFINISHED_PER_SENDER_MAX
 

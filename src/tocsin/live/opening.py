@@ -1,0 +1,94 @@
+"""What a member has on disk and on the network, opened in order; if one part fails, those before it are closed."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+from tocsin.live.group_config import Group
+from tocsin.live.storage.archive import Archive
+from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
+from tocsin.live.storage.log import Log
+from tocsin.live.wire.keys import read_keys
+from tocsin.live.wire.seal import Keyring
+from tocsin.live.wire.sessions import Sessions
+from tocsin.live.wire.wire import Wire
+
+_log = logging.getLogger("tocsin.live")
+
+
+class Opened:
+    """The open parts of one member. The driver closes log and wire; the lock is the member's, to be closed last."""
+
+    def __init__(
+        self,
+        folder: Path,
+        lock: int,
+        log: Log,
+        archive: Archive | None,
+        sessions: Sessions,
+        keyring: Keyring,
+        wire: Wire,
+    ) -> None:
+        self.folder = folder
+        self.log = log
+        self.archive = archive
+        self.sessions = sessions
+        self.wire = wire
+        self._keyring = keyring
+        self._lock = lock
+
+    def replace_keys(self, keys: list[bytes]) -> None:
+        """The first key seals from now on, all open."""
+        self._keyring.replace(keys)
+        self.wire.sender.sealer.rekey()
+
+    def unlock(self) -> None:
+        os.close(self._lock)
+
+
+async def open_member(group: Group, site: int, inject: str) -> Opened:
+    loop = asyncio.get_running_loop()
+    keys = [] if group.key_file is None else read_keys(group.key_file)
+    folder = group.site_dir(site)
+    require_folder(folder)
+    lock = await take_lock(folder)
+    log: Log | None = None
+    try:
+        write_identity(folder, _identity(group, site))
+        syncs = group.journal.durability == "disk"
+        file_bytes = group.journal.segment_bytes
+        log = await loop.run_in_executor(None, Log, folder / "wal", len(group.groups), file_bytes, syncs)
+        if log.cut_bytes:
+            _log.warning("%s: cut %d bytes that a crash had torn", folder, log.cut_bytes)
+        archive = _archive(group, site, folder, log)
+        sessions = Sessions(folder, group.sites)
+        keyring = Keyring(group.identity(), keys)
+        wire = Wire(group, site, loop, keyring, sessions.own, sessions.newest)
+        wire.injector.configure(inject)
+    except BaseException:
+        if log is not None:
+            log.close()
+        os.close(lock)
+        raise
+    return Opened(folder, lock, log, archive, sessions, keyring, wire)
+
+
+def _identity(group: Group, site: int) -> Identity:
+    groups = {
+        name: [group.sites[member] for member in members]
+        for name, members in zip(group.group_names, group.groups, strict=True)
+    }
+    return Identity(
+        group=group.name, protocol=group.protocol.name, site=group.sites[site], sites=group.sites, groups=groups
+    )
+
+
+def _archive(group: Group, site: int, folder: Path, log: Log) -> Archive | None:
+    if not group.journal.archive:
+        return None
+    keep = (group.journal.keep_bytes, group.journal.keep_seconds)
+    archive = Archive(folder, group.sites, group.group_names, site, keep)
+    if log.file < archive.archived:
+        log.close_file()
+    return archive

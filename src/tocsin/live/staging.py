@@ -1,0 +1,119 @@
+"""The effects of steps on their way into the log: what is durable of them is staged there, and what is visible waits
+behind it, in order."""
+
+from typing import Final
+
+from tocsin.core.codec import Codec
+from tocsin.core.effects import (
+    Checkpoint,
+    Deliver,
+    Effect,
+    Missed,
+    Multicast,
+    Persist,
+    Rollback,
+    Send,
+    Trim,
+    View,
+)
+from tocsin.core.machine import GroupId, SiteId
+from tocsin.core.message import payload_of
+from tocsin.live.heard import Delivered, Heard
+from tocsin.live.outgoing import Outgoing
+from tocsin.live.storage import log_format
+from tocsin.live.storage.keeper import Keeper
+from tocsin.live.storage.log import Log
+from tocsin.live.stream import Stream
+
+PAYLOAD_BYTES_MIN: Final = 512  # smaller ones are written again sooner than found
+
+Visible = Send | Multicast | Heard
+
+
+class Staging:
+    """What steps have asked for, and the log does not have yet."""
+
+    def __init__(
+        self, site: SiteId, groups: int, record_codec: Codec, log: Log, keeper: Keeper, outgoing: Outgoing
+    ) -> None:
+        self.sends = 0  # of what is visible
+        self._visible: list[Visible] = []
+        self._site = site
+        self._record_codec = record_codec
+        self._log = log
+        self._keeper = keeper
+        self._outgoing = outgoing
+        self._streams = [Stream(group, log.frames) for group in range(groups)]
+
+    def add(self, effect: Effect) -> None:
+        """Take an effect of a step. Views of single groups are for traces only."""
+        if isinstance(effect, (Send, Multicast)):
+            self._visible.append(effect)
+            self.sends += 1
+        elif isinstance(effect, Persist):
+            payload = payload_of(effect.record)
+            carried = payload if len(payload) >= PAYLOAD_BYTES_MIN else b""
+            self._log.stage_record(self._record_codec.encode(effect.record), carried)
+        elif isinstance(effect, Deliver):
+            self._deliver(effect)
+        elif isinstance(effect, Checkpoint):
+            self._log.stage_checkpoint([self._record_codec.encode(record) for record in effect.records])
+        elif isinstance(effect, Trim):
+            self._trim(effect.group, effect.position)
+        elif isinstance(effect, View):
+            self._tell(log_format.View(effect.view, tuple(effect.members), effect.primary))
+        elif isinstance(effect, Rollback):
+            self._tell(self._stream(effect.group).rollback(effect.origin, effect.seqno))
+        elif isinstance(effect, Missed):
+            if effect.origin < 0:
+                self._stream(effect.group).skip(effect.first + effect.count)
+            self._tell(log_format.Missed(effect.group, effect.origin, effect.first, effect.count))
+
+    def _tell(self, op: log_format.View | log_format.Rollback | log_format.Missed) -> None:
+        self._log.stage(op)
+        self._visible.append(op)
+
+    def _deliver(self, effect: Deliver) -> None:
+        stream = self._stream(effect.group)
+        position = stream.end
+        if effect.origin == self._site:
+            self._outgoing.on_delivered(effect.group, effect.seqno)
+        place = self._log.place_of(effect.payload)
+        op, messages = stream.deliver(effect.origin, effect.seqno, effect.payload, place)
+        self._log.stage_delivery(op, effect.payload)
+        self._visible.append(Delivered(op, messages, position))
+
+    def _trim(self, group: GroupId, position: int) -> None:
+        trimmed = self._keeper.trimmed
+        trimmed[group] = max(position, trimmed.get(group, 0))
+        index = self._log.frames.group(group)
+        index.trimmed = max(index.trimmed, min(position, index.end))
+
+    def take_visible(self) -> list[Visible]:
+        visible = self._visible
+        self._visible = []
+        self.sends = 0
+        return visible
+
+    def has_visible(self) -> bool:
+        return len(self._visible) > 0
+
+    def drop(self) -> None:
+        """The member has failed: nothing becomes visible any more."""
+        self.take_visible()
+        self._log.drop_staged()
+
+    def on_applied(self) -> None:
+        """The log has what was staged before."""
+        for stream in self._streams:
+            stream.on_applied(self._log.staged_of(stream.group))
+
+    def broken(self) -> int:
+        """Large messages that can never be whole here."""
+        return sum([stream.stat_broken for stream in self._streams])
+
+    def _stream(self, group: GroupId) -> Stream:
+        """Groups may be created while running."""
+        while len(self._streams) <= group:
+            self._streams.append(Stream(len(self._streams), self._log.frames))
+        return self._streams[group]

@@ -1,0 +1,146 @@
+"""A site driven by hand: each input is given to its machine by the caller, and its effects come back as a list.
+
+The explorer and the golden transcripts use it. Stable storage is durable at once. A machine is deterministic and
+hears of nothing but its own inputs, so its state is a function of the list of its inputs so far.
+"""
+
+from typing import Final
+
+from tocsin.core.effects import CancelTimer, Effect, Effects, Multicast, Send, SetTimer
+from tocsin.core.machine import Machine, Micros, Setup, SiteId
+from tocsin.core.message import Message, Options
+from tocsin.core.rng import Rng
+from tocsin.core.topology import Topology
+from tocsin.protocols.protocol import Protocol
+from tocsin.sim.disk import Disk
+
+START: Final = "start"
+CRASH: Final = "crash"
+RECEIVE: Final = "receive"
+TIMER: Final = "timer"
+BROADCAST: Final = "broadcast"
+LEAVE: Final = "leave"
+CHANGE: Final = "change"
+PEER_DOWN: Final = "peer-down"
+PEER_UP: Final = "peer-up"
+
+
+class Input:
+    """Something that happens to one site; which fields matter depends on `what`."""
+
+    def __init__(self, what: str, now: Micros) -> None:
+        self.what = what
+        self.now = now
+        self.peer: SiteId = -1  # receive: the source; peer-down, peer-up
+        self.message: Message | None = None
+        self.timer = ""
+        self.number = 0  # timer: its key; broadcast and change: the group
+        self.payload = b""
+        self.sites: list[SiteId] = []  # change: the new members
+
+    def identity(self) -> tuple[str, int, int, object, str, int, bytes, tuple[int, ...]]:
+        """Equal for inputs that do the same."""
+        return (
+            self.what,
+            self.now,
+            self.peer,
+            self.message,
+            self.timer,
+            self.number,
+            self.payload,
+            tuple(self.sites),
+        )
+
+
+class ManualSite:
+    """A site: up with a machine, or down with a disk."""
+
+    def __init__(
+        self,
+        site: SiteId,
+        protocol: Protocol,
+        options: Options,
+        sites: int,
+        founders: list[SiteId],
+        groups: list[list[SiteId]],
+        topology: Topology | None,
+        seed: int,
+    ) -> None:
+        self.site = site
+        self.machine: Machine | None = None
+        self.disk = Disk(len(groups))
+        self.timers: dict[tuple[str, int], Micros] = {}  # armed, with their deadlines
+        self.life = 0
+        self.accepted = -1  # the number that the last broadcast got
+        self._outbox = Effects()
+        self._protocol = protocol
+        self._options = options
+        self._sites = sites
+        self._founders = founders
+        self._groups = groups
+        self._topology = topology
+        self._rng = Rng(seed)
+
+    def apply(self, happening: Input) -> list[Effect]:
+        """Let it happen; the effects of the machine's step."""
+        what = happening.what
+        now = happening.now
+        if what == START:
+            self._start(now)
+        elif what == CRASH:
+            self.machine = None
+            self.timers.clear()
+            self.life += 1
+        else:
+            assert self.machine is not None, "only a start reaches a site that is down"
+            self._tell(self.machine, now, happening)
+        return [effect for effect in self._outbox.take_all() if self._follow(effect)]
+
+    def _start(self, now: Micros) -> None:
+        assert self.machine is None
+        setup = Setup(
+            self.site,
+            self._sites,
+            list(self._founders),
+            [list(members) for members in self._groups],
+            self._options,
+            self._rng.fork(f"site/{self.site}/{self.life}"),
+            self.disk,
+            self._topology,
+        )
+        machine = self._protocol.make(setup, self._outbox)
+        self.machine = machine
+        machine.on_start(now, list(self.disk.records))
+
+    def _tell(self, machine: Machine, now: Micros, happening: Input) -> None:
+        what = happening.what
+        if what == RECEIVE:
+            assert happening.message is not None
+            machine.on_message(now, happening.peer, happening.message)
+        elif what == TIMER:
+            self.timers.pop((happening.timer, happening.number), 0)
+            machine.on_timer(now, happening.timer, happening.number)
+        elif what == BROADCAST:
+            self.accepted = machine.broadcast(now, happening.number, happening.payload)
+        elif what == LEAVE:
+            machine.leave(now)
+        elif what == CHANGE:
+            machine.change_group(now, happening.number, happening.sites)
+        elif what == PEER_DOWN:
+            machine.on_peer_down(now, happening.peer)
+        elif what == PEER_UP:
+            machine.on_peer_up(now, happening.peer)
+
+    def _follow(self, effect: Effect) -> bool:
+        """Let timers and disk follow an effect; whether it is one: cancelling a timer that is not set is none."""
+        if isinstance(effect, Send):
+            assert effect.target != self.site, "a message to oneself"
+        elif isinstance(effect, Multicast):
+            assert self.site not in effect.targets, "a message to oneself"
+        elif isinstance(effect, SetTimer):
+            self.timers[(effect.timer, effect.key)] = effect.deadline
+        elif isinstance(effect, CancelTimer):
+            return self.timers.pop((effect.timer, effect.key), None) is not None
+        else:
+            self.disk.keep(effect)
+        return True

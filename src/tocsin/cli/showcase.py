@@ -19,7 +19,7 @@ from tocsin.cli.showcase_stage import LOSS, SITES, Stage
 from tocsin.core.errors import TocsinError
 from tocsin.live.storage.trace import write_trace
 from tocsin.properties import FAIL, PASS, check
-from tocsin.traces.parquet import read_rows
+from tocsin.traces.reader import read_rows
 
 EXAMPLES = """\
 examples:

@@ -25,7 +25,7 @@ LIVE = (  # what every datagram and every message goes through
     "packing",
     "receipts",
     "storage/logged_frames",
-    "storage/keeper",
+    "storage/closed_files",
     "storage/log",
     "storage/log_files",
     "stream",

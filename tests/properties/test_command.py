@@ -10,9 +10,9 @@ import pytest
 from tests.properties.stories import told
 from tocsin.cli.main import main
 from tocsin.properties import PROPERTIES, check
+from tocsin.traces.rows import Row
 from tocsin.traces.schema import SCHEMA
 from tocsin.traces.writer import TraceWriter
-from tocsin.traces.rows import Row
 
 INVERTED = """
     a broadcast g:a/0

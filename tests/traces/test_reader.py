@@ -10,9 +10,9 @@ import pytest
 
 from tocsin.core.errors import InputError
 from tocsin.traces.reader import read_rows
+from tocsin.traces.rows import Row
 from tocsin.traces.schema import SCHEMA
 from tocsin.traces.writer import TraceWriter
-from tocsin.traces.rows import Row
 
 ROWS = [
     Row("r", "a", 0, 5, "broadcast", "all", "a", 0, size=3),

@@ -11,9 +11,9 @@ import pytest
 from tocsin.traces import spool, writer
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.reader import has_one_clock, read_rows
+from tocsin.traces.rows import Row
 from tocsin.traces.schema import SCHEMA, SIMULATED
 from tocsin.traces.writer import TraceWriter, write_batches
-from tocsin.traces.rows import Row
 
 EVENTS_OF_TESTS: tuple[tuple[Any, ...], ...] = (
     ("deliver", "all", "a", 3, None, None, 100, 7, 1, None),

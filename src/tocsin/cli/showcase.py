@@ -17,7 +17,7 @@ from rich.table import Table
 from tocsin.cli.showcase_page import Moment, write_page
 from tocsin.cli.showcase_stage import LOSS, SITES, Stage
 from tocsin.core.errors import TocsinError
-from tocsin.live.storage.trace import write_trace
+from tocsin.live.storage.journal import write_trace
 from tocsin.properties import FAIL, PASS, check
 from tocsin.traces.reader import read_rows
 

@@ -22,9 +22,10 @@ from tocsin.live.frame_format import Numbers, pack
 from tocsin.live.group_config import Group
 from tocsin.live.happenings import Delivered, Listener, RolledBack, Sending
 from tocsin.live.packing import Packer
+from tocsin.live.receptions import Receptions
 from tocsin.live.storage import log_format
-from tocsin.live.storage.archive import Archive
-from tocsin.live.storage.keeper import Keeper
+from tocsin.live.storage.closed_files import ClosedFiles
+from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
 from tocsin.live.timers import Timers
@@ -57,7 +58,7 @@ class Driver(Outbox):
         loop: asyncio.AbstractEventLoop,
         wire: Wire,
         log: Log,
-        archive: Archive | None,
+        journal: JournalFolder | None,
         listener: Listener,
     ) -> None:
         self.stat_steps = 0
@@ -72,11 +73,12 @@ class Driver(Outbox):
         self._site = site
         self._loop = loop
         self.commits = Commits(loop, log, group.journal.durability == "disk", self)
-        self.keeper = Keeper(loop, log, archive, self.fail)
+        self.closed_files = ClosedFiles(loop, log, journal, self.fail)
         self._listener = listener
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
         self._notes_receptions = group.journal.receives
+        self._receptions = Receptions()
         self._streams = [Stream(index, log.frames) for index in range(len(group.groups))]
         self._next_number = log.next_number  # of this member's next message, over all groups
         self._outstanding: dict[tuple[int, int], int] = {}  # own frames not yet delivered here: group, number -> bytes
@@ -121,7 +123,7 @@ class Driver(Outbox):
         self._alarm.close()
         self.wire.close()
         await self.commits.finish(left)
-        await self.keeper.finish(whole=self.failed is None)
+        await self.closed_files.finish(whole=self.failed is None)
         self.log.close()
 
     def fail(self, error: TocsinError) -> None:
@@ -172,8 +174,8 @@ class Driver(Outbox):
             return
         self.stat_steps += 1
         if self._notes_receptions and message.kind == "data":
-            for origin, seqno in message.carries():
-                self.log.stage(log_format.Receive(origin, seqno))
+            for received in self._receptions.of(message):
+                self.log.stage(received)
         try:
             self.machine.on_message(now_us(), source, message)
         except Exception as error:
@@ -190,7 +192,7 @@ class Driver(Outbox):
         self._take_broadcasts()
         self.commits.end_turn()
         self._timers.arm()
-        self.keeper.look()
+        self.closed_files.look()
 
     def _on_alarm(self) -> None:
         self._timers.on_alarm()
@@ -331,7 +333,7 @@ class Driver(Outbox):
         self.log.stage_checkpoint([self._record_codec.encode(record) for record in records])
 
     def trim(self, group: GroupId, position: int) -> None:
-        trimmed = self.keeper.trimmed
+        trimmed = self.closed_files.trimmed
         trimmed[group] = max(position, trimmed.get(group, 0))
         index = self.log.frames.group(group)
         index.trimmed = max(index.trimmed, min(position, index.end))

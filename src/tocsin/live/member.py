@@ -27,8 +27,8 @@ from tocsin.live.naming import Naming
 from tocsin.live.operations.status import StatusServer, status_of
 from tocsin.live.receipts import Receipt, Receipts
 from tocsin.live.storage import log_format
-from tocsin.live.storage.archive import Archive
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
+from tocsin.live.storage.journal_folder import JournalFolder, journal_files
 from tocsin.live.storage.log import Log
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import Keyring
@@ -145,12 +145,11 @@ class Member:
             )
             if log.cut_bytes:
                 _log.warning("%s: cut %d bytes that a crash had torn", site_dir, log.cut_bytes)
-            archive = None
+            journal = None
             if group.journal.archive:
-                keep = (group.journal.keep_bytes, group.journal.keep_seconds)
-                archive = Archive(site_dir, group.sites, group.group_names, self._site, keep)
-                if log.file < archive.archived:
-                    log.close_file()
+                journal = JournalFolder(site_dir, group.journal.keep_bytes, group.journal.keep_seconds)
+            if log.file in journal_files(site_dir / "journal"):  # an Arrow file never changes: a new one begins
+                log.close_file()
             self._sessions = Sessions(site_dir, group.sites)
             self._keyring = Keyring(group.identity(), keys)
             self._wire = Wire(group, self._site, self._loop, self._keyring, self._sessions.own, self._sessions.newest)
@@ -161,8 +160,8 @@ class Member:
             os.close(self._lock)
             raise
         self._backlog = Backlog(self._backlog_bytes, self._slow, log.frames)
-        self._driver = Driver(group, self._site, self._loop, self._wire, log, archive, self)
-        self._driver.keeper.needed = self._backlog.needed
+        self._driver = Driver(group, self._site, self._loop, self._wire, log, journal, self)
+        self._driver.closed_files.needed = self._backlog.needed
         self._status = StatusServer(self, site_dir)
         await self._status.start(group.metrics)
         self._driver.start()

@@ -1,6 +1,7 @@
 """One file of a trace, Parquet or Arrow: how many rows it has, whose clock, and its rows.
 
-A row group is what is read at once; Arrow files (a journal's) call it a record batch. Columns of words come as numbers and a dictionary. Whatever is wrong with a file is told in one line, with its name.
+A row group is what is read at once; Arrow files (a journal's) call it a record batch. Columns of words come as numbers
+and a dictionary. Whatever is wrong with a file is told in one line, with its name.
 """
 
 from collections.abc import Collection, Iterator
@@ -139,6 +140,8 @@ class _ArrowFile(_File):
             self._source = pa.memory_map(inside) if system is None else system.open_input_file(inside)
             self._reader = pa.ipc.open_file(self._source)
             self._lengths = [self._reader.get_batch(each).num_rows for each in range(self._reader.num_record_batches)]
+        except FileNotFoundError:
+            raise InputError(f"{path}: is gone; if a member's retention has dropped it meanwhile, ask again") from None
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path}: expected an Arrow file: {first_line(error)}") from None
         self.schema = self._reader.schema.remove_metadata()
@@ -147,7 +150,7 @@ class _ArrowFile(_File):
         self.row_groups = len(self._lengths)
 
     def row_group_rows(self, number: int) -> int:
-        return self._lengths[number]
+        return int(self._lengths[number])
 
     def read_row_group(self, number: int, columns: list[str]) -> Any:
         return pa.Table.from_batches([self._batch(number, columns)])

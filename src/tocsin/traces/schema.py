@@ -46,7 +46,7 @@ STRINGS: Final = tuple(field.name for field in SCHEMA if pa.types.is_string(fiel
 REQUIRED: Final = COLUMNS[:8]  # without these a file is no trace; of the others, an absent column is a column of nulls
 NEVER_NULL: Final = tuple(field.name for field in SCHEMA if not field.nullable)
 
-assert COLUMNS == tuple(WITHOUT_PAYLOAD.names)
+assert tuple(WITHOUT_PAYLOAD.names) == COLUMNS
 
 CLOCK_KEY: Final = b"tocsin.clock"  # a file's key-value metadata: "one" when all sites' time_us are of one clock
 ONE_CLOCK: Final = b"one"

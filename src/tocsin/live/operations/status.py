@@ -41,7 +41,7 @@ def status_of(member: "Member") -> dict[str, Any]:
     endpoint = wire.endpoint
     view = member.view
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    archive = driver.keeper.archive
+    journal = driver.closed_files.journal
     return {
         "group": member.group.name,
         "protocol": member.group.protocol.name,
@@ -100,8 +100,8 @@ def status_of(member: "Member") -> dict[str, Any]:
             "log_bytes": driver.log.size_bytes(),
             "records": len(driver.log.records),
             "next_number": driver.log.next_number,
-            "archived_files": 0 if archive is None else archive.archived,
-            "files_dropped": 0 if archive is None else archive.stat_dropped,
+            "archived_files": 0 if journal is None else journal.next_file,
+            "files_dropped": 0 if journal is None else journal.stat_dropped,
             "torn_bytes_cut": driver.log.cut_bytes,
             "positions": {
                 member._naming.group(index): group.position for index, group in enumerate(driver.log.frames.groups)

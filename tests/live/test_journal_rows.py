@@ -22,7 +22,7 @@ from tocsin.live.storage.log_format import (
     View,
 )
 from tocsin.live.storage.log_reader import Noted
-from tocsin.traces.schema import SCHEMA
+from tocsin.traces.schema import JOURNAL
 
 IDENTITY = Identity(
     group="orders", protocol="counter_token", site="b", sites=("a", "b", "c"), groups={"all": ["a", "b", "c"]}
@@ -40,8 +40,8 @@ def rows(maker: RowMaker, *noted: Op | tuple[Op, bytes]) -> list[dict[str, Any]]
         op, frame = each if isinstance(each, tuple) else (each, b"")
         maker.feed(Noted(100 + at, op, frame))
     batches = maker.take()
-    assert all(batch.schema == SCHEMA for batch in batches)
-    found = pa.Table.from_batches(batches, SCHEMA).to_pylist()
+    assert all(batch.schema == JOURNAL for batch in batches)
+    found = pa.Table.from_batches(batches, JOURNAL).to_pylist()
     assert all((row.pop("run"), row.pop("site")) == ("orders", "b") for row in found)
     return [{name: value for name, value in row.items() if value is not None} for row in found]
 

@@ -12,7 +12,7 @@ from tocsin.traces import spool, writer
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.reader import has_one_clock, read_rows
 from tocsin.traces.rows import Row
-from tocsin.traces.schema import SCHEMA, SIMULATED
+from tocsin.traces.schema import JOURNAL, SIMULATED
 from tocsin.traces.writer import TraceWriter, write_batches
 
 EVENTS_OF_TESTS: tuple[tuple[Any, ...], ...] = (
@@ -83,7 +83,7 @@ def test_the_file_says_whose_clock_it_has(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "simulated", "r", ["a"]) as sink:
         sink.append(0, 1, "crash")
     crash = {"run": "r", "site": "a", "order": 0, "time_us": 1, "event": "crash"}
-    assert write_batches(tmp_path / "live", pa.Table.from_pylist([crash], SCHEMA).to_batches()) == 1
+    assert write_batches(tmp_path / "live", pa.Table.from_pylist([crash], JOURNAL).to_batches()) == 1
     assert list(read_rows([tmp_path / "live"])) == list(read_rows([tmp_path / "simulated"]))
     assert has_one_clock([tmp_path / "simulated"])
     assert not has_one_clock([tmp_path / "live"])

@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import EnvironmentMissing, InputError
-from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SIMULATED, SITE_CLOCKS, STRINGS, WITHOUT_PAYLOAD
+from tocsin.traces.schema import CLOCK_KEY, JOURNAL, ONE_CLOCK, PAYLOAD, SIMULATED, SITE_CLOCKS, STRINGS
 from tocsin.traces.spool import Spool
 from tocsin.traces.whole_file import WholeFile, remove_leftovers
 
 SPILL_ROWS: Final = 100_000  # rows held as Python objects, about 400 bytes each; benchmarks/traces.py
 ROW_GROUP_ROWS: Final = 262_144  # the format allows a million; a quarter keeps reader and writer small
 COMPRESSION: Final = "zstd"
+_NOTED: Final = JOURNAL.remove(JOURNAL.get_field_index(PAYLOAD))
 
 
 class TraceWriter:
@@ -162,7 +163,7 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
     rows = 0
     try:
         remove_leftovers(path)
-        with WholeFile(path) as file, _parquet(file, WITHOUT_PAYLOAD, SITE_CLOCKS) as writer:
+        with WholeFile(path) as file, _parquet(file, _NOTED, SITE_CLOCKS) as writer:
             for table in _in_row_groups(batches):
                 writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
                 rows += table.num_rows
@@ -176,7 +177,7 @@ def _in_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
     pending: list[Any] = []
     rows = 0
     for batch in batches:
-        pending.append(batch.select(WITHOUT_PAYLOAD.names))
+        pending.append(batch.select(_NOTED.names))
         rows += batch.num_rows
         if rows >= ROW_GROUP_ROWS:
             yield pa.Table.from_batches(pending).replace_schema_metadata(None)

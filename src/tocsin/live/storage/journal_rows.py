@@ -40,10 +40,10 @@ from tocsin.traces.rows import (
     ROLLBACK,
     VIEW,
 )
-from tocsin.traces.schema import SCHEMA
+from tocsin.traces.schema import JOURNAL
 
 BATCH_ROWS: Final = 65_536
-BATCH_BYTES: Final = 32 << 20  # of payloads
+BATCH_BYTES: Final = 32 << 20  # of frames
 
 NONE: Final = -1  # in a run: the column is null
 
@@ -87,7 +87,7 @@ class RowMaker:
         self._payloads: list[list[bytes]] = []  # of the deliveries among them
         self._views: dict[int, View] = {}  # of the view rows among them, by their place in `_runs`
         self._rows = 0  # that wait
-        self._bytes = 0  # of payloads that wait
+        self._bytes = 0  # of frames whose messages wait
 
     def feed(self, noted: Noted) -> None:
         """Take the next operation."""
@@ -119,10 +119,10 @@ class RowMaker:
     def _feed_delivery(self, time_us: int, op: Deliver, frame: bytes) -> None:
         unpacker = self._unpackers.setdefault(op.group, Unpacker())
         number, messages = unpacker.feed(op.origin, frame)
+        self._bytes += len(frame)
         if messages:
             self._add(_Run(len(messages), time_us, _DELIVER, op.group, op.origin, number, op.position, self._view))
             self._payloads.append(messages)
-            self._bytes += sum(map(len, messages))
         self._positions[op.group] = op.position + op.count
 
     def _feed_rare(self, time_us: int, op: Op) -> None:
@@ -200,9 +200,9 @@ class RowMaker:
         if self._views:
             columns |= self._view_columns(which)
         arrays = [
-            columns[field.name] if field.name in columns else pa.nulls(self._rows, field.type) for field in SCHEMA
+            columns[field.name] if field.name in columns else pa.nulls(self._rows, field.type) for field in JOURNAL
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+        return pa.RecordBatch.from_arrays(arrays, schema=JOURNAL)
 
     def _group_names(self, last: int) -> tuple[str, ...]:
         """Groups that were made while running have no name of their own."""
@@ -210,13 +210,13 @@ class RowMaker:
 
     def _payload_column(self, delivered: Any) -> tuple[Any, Any]:
         """The payloads, and by row how long they are (0 where there is none)."""
-        messages = list(chain.from_iterable(self._payloads))
+        messages = pa.array(list(chain.from_iterable(self._payloads)), pa.binary())
+        _, ends, data = messages.buffers()
         sizes = np.zeros(self._rows, np.int64)
-        sizes[delivered] = np.fromiter(map(len, messages), np.int64, len(messages))
+        sizes[delivered] = np.diff(np.frombuffer(ends, np.int32, len(messages) + 1))
         offsets = np.zeros(self._rows + 1, np.int32)
         np.cumsum(sizes, out=offsets[1:])
         valid = None if delivered.all() else pa.py_buffer(np.packbits(delivered, bitorder="little"))
-        data = pa.py_buffer(b"".join(messages))
         array = pa.BinaryArray.from_buffers(pa.binary(), self._rows, [valid, pa.py_buffer(offsets), data])
         return array, sizes
 
@@ -229,7 +229,7 @@ class RowMaker:
         primary = [None, *(view.primary for view in views)]
         chosen = pa.array(places[which])
         return {
-            "members": pa.array(members, SCHEMA.field("members").type).take(chosen),
+            "members": pa.array(members, JOURNAL.field("members").type).take(chosen),
             "primary": pa.array(primary, pa.bool_()).take(chosen),
         }
 

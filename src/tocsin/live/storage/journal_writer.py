@@ -18,7 +18,7 @@ from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
 from tocsin.traces.rows import CRASH, LEAVE
-from tocsin.traces.schema import CLOCK_KEY, SCHEMA, SITE_CLOCKS
+from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
 
 STANDING_KEY: Final = b"tocsin.standing"  # of an Arrow file: where the rows stood when it began, as JSON
 
@@ -112,7 +112,7 @@ def _standing_in(reader: Any, path: Path) -> Standing:
 
 def write_arrow(path: Path, standing: Standing, batches: Iterator[Any]) -> None:
     """Write an Arrow file, and see that it is on the disk."""
-    schema = SCHEMA.with_metadata({CLOCK_KEY: SITE_CLOCKS, STANDING_KEY: msgspec.json.encode(standing)})
+    schema = JOURNAL.with_metadata({CLOCK_KEY: SITE_CLOCKS, STANDING_KEY: msgspec.json.encode(standing)})
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)

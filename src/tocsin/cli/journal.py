@@ -18,6 +18,20 @@ examples:
   tocsin journal data --trace run.parquet      what all members below data noted, as one trace, without payloads
 """
 
+PRINTED = [  # columns
+    "time_us",
+    "event",
+    "group",
+    "origin",
+    "seqno",
+    "size",
+    "position",
+    "view",
+    "members",
+    "primary",
+    "payload",
+]
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
@@ -49,10 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lines(folder: Path) -> Iterator[str]:
     for batch in journal_batches(folder):
-        names = batch.schema.names
-        columns = [batch.column(name).to_pylist() for name in names]
-        for row in zip(*columns, strict=True):
-            line = _line(dict(zip(names, row, strict=True)))
+        for row in batch.select(PRINTED).to_pylist():
+            line = _line(row)
             if line is not None:
                 yield line
 

@@ -125,16 +125,16 @@ class _Call:
                     session.stop()
 
     def _shared(self) -> Path | None:
-        """Where the newest rows of live members go, if that has to be a folder that all workers share."""
-        given = self._options.settings.get(SCRATCH)
-        if given is not None:
-            return Path(given)
-        if not self._options.is_local and any(map(is_data_folder, self._paths)):
+        """Where the newest rows of live members go for workers elsewhere; None if there are no such rows or workers."""
+        if self._options.is_local or not any(map(is_data_folder, self._paths)):
+            return None
+        given = Path(self._options.settings.get(SCRATCH, ""))
+        if SCRATCH not in self._options.settings or not given.is_dir():
             raise EnvironmentMissing(
-                f"a data folder's newest rows are written for the workers: name a folder that all share, "
-                f"--spark {SCRATCH}=…"
+                "the newest rows of a data folder are written for the workers: name a folder of this machine that all "
+                f"share, --spark {SCRATCH}=…"
             )
-        return None
+        return given
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[str | None]:

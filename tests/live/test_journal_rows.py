@@ -76,7 +76,7 @@ def test_messages_one_by_one() -> None:
         },
     ]
     assert maker.take() == []
-    assert maker.standing == Standing(4, 103)
+    assert maker.standing() == Standing(4, 103)
 
 
 def test_views_are_named_and_deliveries_say_theirs() -> None:
@@ -139,7 +139,8 @@ def test_how_lives_end() -> None:
 def test_another_maker_goes_on_where_one_stood() -> None:
     first = RowMaker(IDENTITY)
     before = rows(first, Start(0), deliver(0, 0, [b"x"], 0))
-    again = RowMaker(IDENTITY, first.standing)
+    again = RowMaker(IDENTITY)
+    again.go_on_from(first.standing())
     assert [row["order"] for row in before + rows(again, Start(1), deliver(0, 1, [b"y"], 1))] == [0, 1, 2, 3]
 
 

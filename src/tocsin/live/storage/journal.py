@@ -120,7 +120,7 @@ class _Reading:
                 standing = standing_at(self.log, file, self._last, self._standing)
                 if self._last < 0 and standing.next_order > 0:
                     batches += self._retained(standing)
-                maker.forget(standing)
+                maker.go_on_from(standing)
             batches += file_batches(maker, self.log, file)
         except FileNotFoundError as error:
             if self.log.files() == logged:
@@ -130,18 +130,20 @@ class _Reading:
             self._maker = RowMaker(self._identity)
             return None
         self._last = self.done = file
-        self._standing = maker.standing
+        self._standing = maker.standing()
         return batches
 
     def end(self) -> list[Any]:
         """The crash that ended the last life, if it has no other end."""
-        maker = RowMaker(self._identity, self._standing)
+        maker = RowMaker(self._identity)
+        maker.go_on_from(self._standing)
         if self._standing.time_us > 0:
             maker.add_crash()
         return maker.take()
 
     def _retained(self, begins: Standing) -> list[Any]:
-        maker = RowMaker(self._identity, begins)
+        maker = RowMaker(self._identity)
+        maker.go_on_from(begins)
         maker.add_retained()
         return maker.take()
 

@@ -38,7 +38,7 @@ class JournalWriter:
         self._next_file = -1
         target = journal_path(self._folder, file)
         part = target.with_suffix(".arrow.part")
-        write_arrow(part, self._maker.standing, file_batches(self._maker, self._log, file))
+        write_arrow(part, self._maker.standing(), file_batches(self._maker, self._log, file))
         os.replace(part, target)
         self._next_file = file + 1
 
@@ -46,7 +46,7 @@ class JournalWriter:
         prime(self._maker, self._log, file)
         before = max((number for number in journal_files(self._folder) if number < file), default=-1)
         standing = Standing() if before < 0 else standing_after(journal_path(self._folder, before))
-        self._maker.forget(standing_at(self._log, file, before, standing))
+        self._maker.go_on_from(standing_at(self._log, file, before, standing))
 
 
 def file_batches(maker: RowMaker, log: LogReader, file: int) -> Iterator[Any]:
@@ -60,7 +60,7 @@ def file_batches(maker: RowMaker, log: LogReader, file: int) -> Iterator[Any]:
 
 def prime(maker: RowMaker, log: LogReader, file: int) -> None:
     """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it. The rows
-    that it then stands at are not those of the journal: `forget` says which are."""
+    that it then stands at are not those of the journal: `go_on_from` says which are."""
     found = log.snapshot(file)
     if found is not None and any(state.unfinished for state in found[1].groups):
         for earlier in log.files():

@@ -29,7 +29,7 @@ LIVE = (  # what every datagram and every message goes through
     "receipts",
     "staging",
     "storage/batch",
-    "storage/keeper",
+    "storage/closed_files",
     "storage/log",
     "storage/log_files",
     "storage/logged_frames",

@@ -68,6 +68,17 @@ def test_no_bytes_break_a_codec(name: str) -> None:
         _decode(codec, bytes(rng.below(256) for _ in range(rng.below(64))))
 
 
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_what_carries_messages_has_their_payloads(name: str) -> None:
+    """A live member that notes receptions looks into them."""
+    codec = REGISTRY[name].codec()
+    messages = [codec.decode(data) for data in examples(REGISTRY[name])]
+    data = [message for message in messages if message.kind == "data"]
+    assert any(message.carries() for message in data)
+    for message in data:
+        assert len(message.payloads()) == len(message.carries()), message
+
+
 def _decode(codec: Codec, data: bytes) -> None:
     try:
         message = codec.decode(data)

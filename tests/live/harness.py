@@ -1,5 +1,5 @@
-"""Members as real processes (`tocsin join`), to be killed, stopped, cut and healed; what they leave is checked as a
-trace."""
+"""Members as real processes (`tocsin join`), to be killed, stopped, cut and healed; their data folders are checked
+as they are."""
 
 import contextlib
 import json
@@ -16,10 +16,10 @@ from tests.live.live_groups import free_ports
 from tests.live.namespaces import Namespaces
 from tocsin.core.errors import TocsinError
 from tocsin.live.operations.status_server import ask
-from tocsin.live.storage.trace import write_trace
+from tocsin.live.storage.data_folders import opened
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.properties import check
-from tocsin.traces.parquet import read_rows
+from tocsin.traces.reader import read_rows
 
 POLL_SECONDS = 0.02
 WAIT_SECONDS_MAX = 60.0  # beyond it a test has failed
@@ -170,9 +170,8 @@ class LiveGroup:
 
     def verdicts(self, promised: tuple[str, ...]) -> dict[str, str]:
         """The verdict of each promised property, by the journals of all members as they stand; none may fail."""
-        target = self.folder / "trace.parquet"
-        write_trace([self.data], target)
-        report = check(read_rows([target]), one_clock=False)
+        with opened([str(self.data)]) as files:
+            report = check(read_rows(map(Path, files)), one_clock=False)
         failed = {
             name: verdict.why
             for name, verdict in report.properties.items()

@@ -1,6 +1,7 @@
-"""Journals: Arrow files that other readers take as they are, the log behind them, retention, and traces."""
+"""Journals: Arrow files with the columns of a trace, for any reader; the log behind them; retention."""
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,18 @@ import tocsin
 from tests.live.live_groups import run, until, write_group
 from tocsin.core.errors import InputError
 from tocsin.live.frame_format import pack
-from tocsin.live.storage import arrow_files, journal, journal_format
-from tocsin.live.storage.archive import Archive, journal_files
+from tocsin.live.storage import journal, journal_rows, journal_writer
+from tocsin.live.storage.data_folders import opened
 from tocsin.live.storage.identity import is_running, site_folders
-from tocsin.live.storage.journal import journal_batches, journal_is_whole
-from tocsin.live.storage.journal_format import RowMaker
+from tocsin.live.storage.journal import journal_batches, write_trace
+from tocsin.live.storage.journal_folder import JournalFolder, journal_files
+from tocsin.live.storage.journal_rows import RowMaker
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import HEAD, MAGIC, log_files_in, log_path
-from tocsin.live.storage.trace import write_trace
+from tocsin.live.storage.log_reader import LogReader
 from tocsin.live.stream import Stream
-from tocsin.properties import check
-from tocsin.traces.parquet import read_rows
+from tocsin.properties import Report, check
+from tocsin.traces.reader import has_one_clock, read_rows
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
@@ -54,6 +56,14 @@ def _delivered(folder: Path) -> list[bytes]:
         for event, payload in zip(batch.column("event").to_pylist(), batch.column("payload").to_pylist(), strict=True)
         if event == "deliver"
     ]
+
+
+def _column(folder: Path, name: str) -> list[Any]:
+    return [value for batch in journal_batches(folder) for value in batch.column(name).to_pylist()]
+
+
+def _orders(folder: Path) -> list[int]:
+    return _column(folder, "order")
 
 
 def test_other_readers_take_the_files_as_they_are(tmp_path: Path) -> None:
@@ -118,7 +128,7 @@ def _grown(tmp_path: Path) -> tuple[Path, list[bytes]]:
 
 def _archive(folder: Path, file: int) -> None:
     """As a running member does: the Arrow file first, then the file of the log is let go of, and written over."""
-    Archive(folder, ("a",), ("all",), 0, (1 << 40, 0)).add(file)
+    JournalFolder(folder, 1 << 40, 0).add(file)
     path = log_path(folder / "wal", file)
     path.write_bytes(bytes(path.stat().st_size))
     path.rename(path.with_suffix(".spare"))
@@ -131,17 +141,19 @@ def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
     folder, messages = _grown(tmp_path)
     files = log_files_in(folder / "wal")
     for file in files[:-1]:  # while the one before is being read
-        plain = arrow_files.feed_file
+        plain = journal_writer.file_batches
 
-        def feed(maker: RowMaker, wal: Path, number: int, kind: Any, file: int = file, plain: Any = plain) -> Any:
-            for batch in plain(maker, wal, number, kind):
-                if number == file and log_path(wal, number).exists():
+        def read(maker: RowMaker, log: LogReader, number: int, file: int = file, plain: Any = plain) -> Any:
+            for batch in plain(maker, log, number):
+                if number == file and log.has(number):
+                    monkeypatch.undo()  # the journal is written as ever
                     _archive(folder, number)
                 yield batch
 
-        monkeypatch.setattr(journal, "feed_file", feed)
-        monkeypatch.setattr(journal_format, "BATCH_ROWS", 5)
+        monkeypatch.setattr(journal, "file_batches", read)
+        monkeypatch.setattr(journal_rows, "BATCH_ROWS", 5)
         assert _delivered(folder) == messages
+        assert _orders(folder) == list(range(len(_orders(folder))))
         assert journal_files(folder / "journal")[-1] == file
         monkeypatch.undo()
 
@@ -181,37 +193,144 @@ def test_a_file_that_is_cut_while_it_is_read_is_read_as_it_was(tmp_path: Path, m
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     folder, _ = _grown(tmp_path)
 
-    def broken(maker: RowMaker, wal: Path, number: int, kind: Any) -> Any:
-        raise FileNotFoundError(2, "No such file", str(log_path(wal, 99)))
+    def broken(maker: RowMaker, log: LogReader, number: int) -> Any:
+        raise FileNotFoundError(2, "No such file", str(log_path(folder / "wal", 99)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(journal, "feed_file", broken)
+        patch.setattr(journal, "file_batches", broken)
         with pytest.raises(InputError, match=r"99\.wal: missing, and the log refers to it"):
             _delivered(folder)
 
 
-def test_retention_drops_the_oldest_and_a_trace_of_the_rest_is_refused(tmp_path: Path) -> None:
+def test_retention_drops_the_oldest_and_the_rest_says_so(tmp_path: Path) -> None:
     path = write_group(tmp_path, sites="a", tail=SMALL + "keep_bytes = 150_000\n")
     _fill(path, [b"%d" % number + bytes(5000) for number in range(100)])
     folder = tmp_path / "data" / "a"
     files = journal_files(folder / "journal")
-    assert files[0] > 0 and not journal_is_whole(folder)
+    assert files[0] > 0
     assert sum(file.stat().st_size for file in (folder / "journal").glob("*.arrow")) < 250_000
     assert _delivered(folder)[-1].rstrip(b"\0") == b"99"
-    with pytest.raises(InputError, match="retention dropped its oldest part"):
-        write_trace([tmp_path / "data"], tmp_path / "t.parquet")
+    events, orders = _column(folder, "event"), _orders(folder)
+    assert events[0] == "retained" and "retained" not in events[1:]
+    assert orders == list(range(orders[0], orders[0] + len(orders))) and orders[0] > 0
+    write_trace([tmp_path / "data"], tmp_path / "t.parquet")
+    report = check(read_rows([tmp_path / "t.parquet"]), one_clock=False)
+    assert {verdict.verdict for verdict in report.properties.values()} == {"not checkable"}
 
 
 def test_lives_and_their_ends_become_crashes_and_recoveries(tmp_path: Path) -> None:
     path = write_group(tmp_path, sites="a", tail=SMALL)
     _fill(path, [b"one"], leave=False)
     _fill(path, [b"two"], leave=True)
-    assert write_trace([tmp_path / "data"], tmp_path / "t.parquet") == 6
+    assert write_trace([tmp_path / "data"], tmp_path / "t.parquet") == 7
     events = [row.event for row in read_rows([tmp_path / "t.parquet"])]
-    assert events == ["broadcast", "deliver", "crash", "recover", "broadcast", "deliver"]
+    assert events == ["broadcast", "deliver", "crash", "recover", "broadcast", "deliver", "leave"]
     report = check(read_rows([tmp_path / "t.parquet"]), one_clock=False)
     assert report.properties["integrity"].verdict == "pass"
     assert report.properties["validity"].verdict == "pass"
+
+
+def test_orders_go_on_over_files_lives_and_the_log(tmp_path: Path) -> None:
+    """The rows are the same however much of them has become Arrow files, and whoever asks when."""
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    folder = tmp_path / "data" / "a"
+    seen: list[tuple[int, str]] = []
+
+    def look() -> None:
+        rows = list(zip(_orders(folder), _column(folder, "event"), strict=True))
+        assert [order for order, _ in rows] == list(range(len(rows)))
+        assert rows[: len(seen)] == seen
+        seen[:] = rows
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        for number in range(60):
+            await (await member.broadcast(b"%d" % number + bytes(3000))).ordered()
+            if number % 20 == 0:
+                look()
+        await member.close()
+
+    for _ in range(3):
+        run(body)
+        look()
+    assert len(journal_files(folder / "journal")) > 3
+    assert [event for _, event in seen if event not in ("broadcast", "deliver")] == ["crash", "recover"] * 2 + ["crash"]
+
+
+def test_a_life_without_an_end_is_a_crash_once_nobody_is_there(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="a", tail=SMALL + "archive = false\n")
+    _fill(path, [b"one"])
+    folder = tmp_path / "data" / "a"
+    assert _column(folder, "event") == ["broadcast", "deliver", "leave"]
+    log = log_path(folder / "wal", 0)
+    content = log.read_bytes()
+    log.write_bytes(content[: content.rindex(MAGIC)])  # as if it was killed before it could say that it leaves
+    assert _column(folder, "event") == ["broadcast", "deliver", "crash"]
+    assert _orders(folder) == [0, 1, 2]
+    _fill(path, [b"two"])
+    assert _column(folder, "event") == ["broadcast", "deliver", "crash", "recover", "broadcast", "deliver", "leave"]
+    assert _orders(folder) == list(range(7))
+
+
+def test_rows_that_no_arrow_file_was_made_of_show_as_a_hole(tmp_path: Path) -> None:
+    folder, _ = _grown(tmp_path)
+    files = log_files_in(folder / "wal")
+    whole = _orders(folder)
+    _archive(folder, files[0])
+    log_path(folder / "wal", files[1]).unlink()  # let go of while no Arrow files were made
+    _archive(folder, files[2])
+    orders = _orders(folder)
+    steps = [later - earlier for earlier, later in pairwise(orders)]
+    assert len(orders) < len(whole) and steps.count(2) == 1 and set(steps) == {1, 2}
+    for file in (folder / "journal").glob("*.arrow"):
+        file.unlink()
+    assert _column(folder, "event")[0] == "retained" and _orders(folder)[:2] == [0, 1]
+
+
+def test_what_follows_an_arrow_file_is_in_another_one(tmp_path: Path) -> None:
+    """Also where none are made for a while."""
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    folder = tmp_path / "data" / "a"
+    plain = path.read_text()
+    for number, tail in enumerate(("", "archive = false\n", "archive = false\n", "")):
+        path.write_text(plain + tail)
+        _fill(path, [b"%d" % number])
+    assert _delivered(folder) == [b"0", b"1", b"2", b"3"]
+    assert _orders(folder) == list(range(4 * 4 - 1))  # the first life does not recover
+
+
+def test_a_data_folder_is_checked_as_it_is(tmp_path: Path) -> None:
+    """A member's folder, its journal, or the folder of all: files and log alike, running or not, and the same verdicts
+    as of a trace made of them."""
+    path = write_group(tmp_path, sites="a", tail=SMALL)
+    folder = tmp_path / "data" / "a"
+    reports: list[Report] = []
+
+    def look() -> None:
+        for named in (folder, folder / "journal", tmp_path / "data"):
+            with opened([str(named)]) as files:
+                paths = [Path(file) for file in files]
+                assert all(file.exists() for file in paths)
+                reports.append(check(read_rows(paths), one_clock=has_one_clock(paths)))
+            assert all(file.is_relative_to(tmp_path) == file.exists() for file in paths), "nothing is left behind"
+        write_trace([tmp_path / "data"], tmp_path / "t.parquet")
+        reports.append(check(read_rows([tmp_path / "t.parquet"]), one_clock=False))
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        for number in range(120):
+            await (await member.broadcast(b"%d" % number + bytes(3000))).ordered()
+        await until(lambda: len(journal_files(folder / "journal")) > 1)
+        look()
+        await member.leave()
+
+    run(body)
+    look()
+    for at in (0, 4):
+        assert reports[at : at + 4] == [reports[at]] * 4
+        passed = {name for name, verdict in reports[at].properties.items() if verdict.verdict == "pass"}
+        assert passed >= {"integrity", "validity", "agreement", "fifo", "causal", "multiple_source", "acyclic"}
+    assert (reports[0].rows, reports[4].rows) == (240, 241)  # at the end it left
 
 
 def test_a_folder_that_is_not_a_journal_is_named(tmp_path: Path) -> None:

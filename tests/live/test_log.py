@@ -134,7 +134,7 @@ def test_a_log_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path) -
     path = log_path(tmp_path, 0)
     older = MAGIC[:-1] + b"1" + path.read_bytes()[len(MAGIC) :]
     path.write_bytes(older)
-    with pytest.raises(InputError, match="expected a log of version 2, found 1"):
+    with pytest.raises(InputError, match="expected a log of version 3, found 1"):
         _open(tmp_path)
     assert path.read_bytes() == older
 

@@ -127,6 +127,29 @@ def test_keygen_changes_keys_in_steps(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
+def test_a_trace_of_a_journal_makes_no_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_group(tmp_path, sites="a", tail=PROCESS)
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        await (await member.broadcast(b"x")).ordered()
+        await member.leave()
+
+    run(body)
+    data, target = tmp_path / "data", tmp_path / "new" / "t.parquet"
+    assert main(["journal", str(data), "--trace", str(target)]) == 2
+    assert f"no such folder; make it first: mkdir -p {target.parent}" in capsys.readouterr().err
+    assert not target.parent.exists()
+    target.parent.mkdir()
+    assert main(["journal", str(data), "--trace", str(target), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"trace": str(target), "rows": 3}
+    assert main(["journal", str(data)]) == 0
+    assert [json.loads(line)["payload"] for line in capsys.readouterr().out.splitlines()] == ["x"]
+    assert main(["check", str(data), "--json", "--expect", "agreed"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["rows"], answer["properties"]["validity"]["verdict"]) == (3, "pass")
+
+
 def test_errors_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_group(tmp_path)
     assert main(["join", str(path), "--as", "z"]) == 2

@@ -10,8 +10,9 @@ import pytest
 from tests.properties.stories import told
 from tocsin.cli.main import main
 from tocsin.properties import PROPERTIES, check
-from tocsin.traces.parquet import SCHEMA, TraceWriter
 from tocsin.traces.rows import Row
+from tocsin.traces.schema import SCHEMA
+from tocsin.traces.writer import TraceWriter
 
 INVERTED = """
     a broadcast g:a/0
@@ -115,7 +116,7 @@ def test_several_files_and_folders_are_one_trace(tmp_path: Path, capsys: pytest.
     ("words", "expected"),
     [
         (["{folder}/nowhere"], "nowhere: cannot be read: no such file or folder"),
-        (["{folder}/empty"], "empty: expected a folder with traces (*.parquet), found none in it"),
+        (["{folder}/empty"], "empty: expected a folder with traces (*.parquet, *.arrow), found none in it"),
         (["{folder}/text.parquet"], "text.parquet: expected a Parquet file: "),
         (["{folder}/inverted.parquet", "{folder}/inverted.parquet"], "found 0 after 2; sort the trace"),
         (["{folder}/inverted.parquet", "--expect", "agree"], "level: unknown level `agree` (did you mean `agreed`?)"),

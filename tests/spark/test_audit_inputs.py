@@ -149,6 +149,26 @@ def test_a_log_stored_in_pieces_out_of_order_needs_no_sorting(tmp_path: Path) ->
         assert same(audited(tmp_path / "t", limits=limits), check(rows))
 
 
+def test_arrow_files_beside_parquet(tmp_path: Path) -> None:
+    """As journals have them: each site's rows in Arrow files, in small record batches, with columns of their own."""
+    rows = made_rows(200)
+    for site in "ab":
+        own = [row for row in rows if row.site == site]
+        for number, start in enumerate(range(0, len(own), 50)):
+            table = trace_table(own[start : start + 50])
+            with (
+                pa.OSFile(str(tmp_path / f"{site}{number}.arrow"), "wb") as sink,
+                pa.ipc.new_file(sink, table.schema) as file,
+            ):
+                file.write_table(table, 20)
+    write_rows(tmp_path / "c.parquet", [row for row in rows if row.site == "c"])
+    for limits in (Limits(), Limits(run_rows=1, task_rows=60)):
+        assert same(audited(tmp_path, limits=limits), check(rows))
+    (tmp_path / "b1.arrow").write_bytes(b"ARROW1 and then nothing")
+    with pytest.raises(InputError, match=r"b1\.arrow: expected an Arrow file"):
+        audited(tmp_path)
+
+
 def test_a_row_twice_is_refused_even_after_sorting(tmp_path: Path) -> None:
     rows = made_rows()
     write_rows(tmp_path / "t" / "1.parquet", rows)

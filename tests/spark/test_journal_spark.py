@@ -1,16 +1,19 @@
-"""Spark reads a member's Arrow files as they are: the table at once, or file by file where the files lie."""
+"""Spark reads a member's Arrow files as they are: the table at once, or file by file where the files lie; and audits a
+data folder, the log behind the files included, of a member that runs or has left."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
 import tocsin
-from tests.live.live_groups import write_group
+from tests.live.live_groups import until, write_group
+from tocsin.cli.main import main
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +38,35 @@ def journal(tmp_path: Path) -> Path:
     folder = tmp_path / "data" / "a" / "journal"
     assert len(list(folder.glob("*.arrow"))) > 2
     return folder
+
+
+def test_a_data_folder_is_audited_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """While the member runs, its newest rows are in its log only."""
+    path = write_group(tmp_path, sites="a", tail='[journal]\ndurability = "process"\nsegment_bytes = 65_536\n')
+    folder = tmp_path / "data"
+    answers: dict[str, Any] = {}
+
+    def ask(*words: str) -> None:
+        assert main([*words, str(folder), "--json", "--expect", "agreed"]) == 0
+        answers[words[0]] = json.loads(capsys.readouterr().out)
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        for message in MESSAGES:
+            await (await member.broadcast(message)).ordered()
+        await until(lambda: len(list((folder / "a" / "journal").glob("*.arrow"))) > 1)
+        for verb in ("check", "audit"):
+            await asyncio.to_thread(ask, verb)
+        assert answers["check"]["rows"] == 2 * len(MESSAGES)
+        await member.leave()
+
+    asyncio.run(body())
+    assert answers["audit"] == answers["check"]
+    for verb in ("check", "audit"):
+        ask(verb)
+    assert answers["audit"] == answers["check"]
+    assert answers["check"]["rows"] == 2 * len(MESSAGES) + 1
+    assert answers["check"]["properties"]["multiple_source"]["verdict"] == "pass"
 
 
 def delivered(frame: "DataFrame") -> list[tuple[int, bytes]]:

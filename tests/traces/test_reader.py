@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tocsin.core.errors import InputError
-from tocsin.traces.parquet import SCHEMA, TraceWriter, read_rows
+from tocsin.traces.reader import count_rows, has_one_clock, read_rows
 from tocsin.traces.rows import Row
+from tocsin.traces.schema import SCHEMA
+from tocsin.traces.writer import TraceWriter
 
 ROWS = [
     Row("r", "a", 0, 5, "broadcast", "all", "a", 0, size=3),
@@ -127,10 +129,52 @@ def test_a_cut_file(tmp_path: Path) -> None:
             list(read_rows([path]))
 
 
+def write_arrow(path: Path, content: Any, batch_rows: int = 2) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, content.schema) as writer:
+        writer.write_table(content, batch_rows)
+
+
+def test_arrow_files_are_traces_too(tmp_path: Path) -> None:
+    write_arrow(tmp_path / "b.arrow", table().replace_schema_metadata({"tocsin.clock": "one"}))
+    assert list(read_rows([tmp_path / "b.arrow"])) == ROWS
+    assert count_rows([tmp_path]) == 3 and has_one_clock([tmp_path])
+    pq.write_table(table(ROWS[:1]), tmp_path / "a.parquet")
+    assert list(read_rows([tmp_path])) == [ROWS[0], *ROWS]
+    assert not has_one_clock([tmp_path])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_arrow_file_that_is_no_trace(tmp_path: Path, name: str) -> None:
+    make, expected = FILES[name]
+    write_arrow(tmp_path / "t.arrow", make())
+    with pytest.raises(InputError) as error:
+        list(read_rows([tmp_path / "t.arrow"]))
+    assert str(error.value).startswith(f"{tmp_path / 't.arrow'}: ") and expected in str(error.value)
+
+
+def test_an_arrow_file_cut_or_damaged_is_a_trace_or_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.arrow"
+    write_arrow(path, table(ROWS * 10))
+    data = path.read_bytes()
+    for length in range(0, len(data), 100):
+        path.write_bytes(data[:length])
+        with pytest.raises(InputError, match="expected an Arrow file"):
+            list(read_rows([path]))
+    refused = 0
+    for place in range(0, len(data), 11):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x5A]) + data[place + 1 :])
+        try:
+            list(read_rows([path]))
+        except InputError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert refused > 20
+
+
 def test_missing_and_empty_places(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         list(read_rows([tmp_path / "nowhere"]))
-    with pytest.raises(InputError, match=r"expected a folder with traces \(\*.parquet\), found none in it"):
+    with pytest.raises(InputError, match=r"expected a folder with traces \(\*.parquet, \*.arrow\), found none in it"):
         list(read_rows([tmp_path]))
 
 

@@ -1,5 +1,5 @@
-"""`tocsin audit PATH…`: which guarantees a trace of any size kept, on Spark, and the smallest evidence where it
-did not.
+"""`tocsin audit PATH…`: which guarantees a trace or a live group kept, of any size, on Spark, and the smallest evidence
+where it did not.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnes
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
+from tocsin.live.storage.data_folders import is_data_folder, opened
 from tocsin.properties import level_properties
 from tocsin.spark.audit.audit import AuditResult, audit, outline
 from tocsin.spark.audit.columns import TraceMap, read_trace_map
@@ -33,7 +34,8 @@ OUTLINED_HERE_MAX = 256  # files whose footers are read before Spark starts, a m
 
 EXAMPLES = """\
 examples:
-  tocsin audit out                                       every property, by all *.parquet files below out
+  tocsin audit out                                       every property, by all traces below out
+  tocsin audit data                                      what the members of a live group noted, running or not
   tocsin audit out --expect agreed                       exit 1 if a property of that level fails
   tocsin audit out --report out.html                     a page with plots and the witnesses drawn
   tocsin audit theirs --map theirs.toml                  the log of another system (docs/audit.md)
@@ -46,7 +48,9 @@ The same answer as `tocsin check`, for traces of any size. docs/guarantees.md sa
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="trace files, or folders of them; addresses too")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="traces, journals, data folders of live groups; addresses too"
+    )
     add_arguments(parser)
     parser.add_argument("--map", type=Path, metavar="FILE", help="which columns and events of theirs are which of ours")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a page with plots and witnesses (HTML)")
@@ -89,9 +93,13 @@ class _Call:
 
     def run(self) -> AuditResult:
         """The audit, and the page about it if one was asked for."""
+        with opened(self._paths, self._shared()) as files:
+            return self._audit(files)
+
+    def _audit(self, files: list[str]) -> AuditResult:
         outlines = None
-        if self._options.is_local and len(find_files(self._paths)) <= OUTLINED_HERE_MAX:
-            outlines = outline(self._paths, LocalExecutor(), self._trace_map)
+        if self._options.is_local and len(find_files(files)) <= OUTLINED_HERE_MAX:
+            outlines = outline(files, LocalExecutor(), self._trace_map)
         with Bar("auditing", 1.0) as bar:
             bar.show(0.0, "starting Spark")
             session = start_session(self._options)
@@ -99,7 +107,7 @@ class _Call:
                 with watched(session, lambda done, known: bar.show(done / max(1, known), f"{done} of {known} tasks")):
                     executor: Executor = SparkExecutor(session)
                     if outlines is None:
-                        outlines = outline(self._paths, executor, self._trace_map)
+                        outlines = outline(files, executor, self._trace_map)
                     with self._scratch() as scratch:
                         result = audit(
                             outlines,
@@ -116,6 +124,18 @@ class _Call:
             finally:
                 if not self._options.is_local:  # a local one ends with this process, a second sooner
                     session.stop()
+
+    def _shared(self) -> Path | None:
+        """Where the newest rows of live members go for workers elsewhere; None if there are no such rows or workers."""
+        if self._options.is_local or not any(map(is_data_folder, self._paths)):
+            return None
+        given = Path(self._options.settings.get(SCRATCH, ""))
+        if SCRATCH not in self._options.settings or not given.is_dir():
+            raise EnvironmentMissing(
+                "the newest rows of a data folder are written for the workers: name a folder of this machine that all "
+                f"share, --spark {SCRATCH}=…"
+            )
+        return given
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[str | None]:

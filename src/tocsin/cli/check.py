@@ -1,4 +1,4 @@
-"""`tocsin check PATH…`: which guarantees held in a trace, and the smallest evidence where one did not."""
+"""`tocsin check PATH…`: which guarantees held in a trace or a live group; the smallest evidence where not."""
 
 import argparse
 import json
@@ -9,13 +9,15 @@ from tocsin.cli.progress import Bar
 from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
 from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
+from tocsin.live.storage.data_folders import opened
 from tocsin.properties import check, level_properties
 from tocsin.traces.reader import count_rows, has_one_clock, read_rows
 from tocsin.traces.rows import Row
 
 EXAMPLES = """\
 examples:
-  tocsin check out                                  every property, by all *.parquet files below out
+  tocsin check out                                  every property, by all traces below out
+  tocsin check data                                 what the members of a live group noted, running or not
   tocsin check out --expect agreed                  exit 1 if a property of that level fails
   tocsin check a.parquet b.parquet --groups g.toml  with the members of the groups
   tocsin check out --json | jq .properties.fifo
@@ -28,7 +30,7 @@ SHOW_EVERY_ROWS = 65_536  # between two looks at the progress bar
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="trace files, or folders of them")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="traces, journals, data folders of live groups")
     add_arguments(parser)
 
 
@@ -38,7 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     groups = None
     if arguments.groups is not None:
         groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
-    report = check(_rows_with_bar(arguments.paths), groups, one_clock=has_one_clock(arguments.paths))
+    with opened(arguments.paths) as files:
+        paths = [Path(file) for file in files]
+        report = check(_rows_with_bar(paths), groups, one_clock=has_one_clock(paths))
     if arguments.witnesses is not None:
         write_witnesses(report, arguments.witnesses)
     if arguments.json:

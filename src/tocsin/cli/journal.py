@@ -1,4 +1,4 @@
-"""`tocsin journal DIR`: print a member's journal, or turn journals into a trace."""
+"""`tocsin journal DIR`: print a member's journal, or write what members noted as one trace."""
 
 import argparse
 import json
@@ -10,20 +10,38 @@ from typing import Any
 from tocsin.cli.event_lines import delivery_line, view_line
 from tocsin.core.errors import InputError
 from tocsin.live.storage.identity import site_folders
-from tocsin.live.storage.journal import journal_batches
-from tocsin.live.storage.trace import write_trace
+from tocsin.live.storage.journal import journal_batches, write_trace
 
 EXAMPLES = """\
 examples:
   tocsin journal data/a                        what a delivered, as `tocsin join` prints it
-  tocsin journal data --trace run.parquet      the trace of all members below data, for tocsin check and tocsin audit
+  tocsin journal data --trace run.parquet      what all members below data noted, as one trace, without payloads
 """
+
+PRINTED = [  # columns
+    "time_us",
+    "event",
+    "group",
+    "origin",
+    "seqno",
+    "size",
+    "position",
+    "view",
+    "members",
+    "primary",
+    "payload",
+]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("paths", nargs="+", type=Path, metavar="DIR", help="members' data folders, or a folder of them")
-    parser.add_argument("--trace", type=Path, metavar="OUT.parquet", help="write a trace in place of printing")
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="OUT.parquet",
+        help="write a trace in place of printing (in a folder that is there)",
+    )
     parser.add_argument("--json", action="store_true", help="with --trace: print one JSON object")
 
 
@@ -45,10 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lines(folder: Path) -> Iterator[str]:
     for batch in journal_batches(folder):
-        names = batch.schema.names
-        columns = [batch.column(name).to_pylist() for name in names]
-        for row in zip(*columns, strict=True):
-            line = _line(dict(zip(names, row, strict=True)))
+        for row in batch.select(PRINTED).to_pylist():
+            line = _line(row)
             if line is not None:
                 yield line
 
@@ -61,5 +77,6 @@ def _line(row: dict[str, Any]) -> str | None:
     if row["event"] == "rollback":
         return json.dumps({"rollback": [row["group"], row["origin"], row["seqno"]], "position": row["position"]})
     if row["event"] == "missed":
-        return json.dumps({"missed": [row["group"], row["origin"], row["seqno"], row["count"]]})
+        first = row["position"] if row["origin"] is None else row["seqno"]
+        return json.dumps({"missed": [row["group"], row["origin"], first, row["size"]]})
     return None

@@ -19,10 +19,10 @@ from tocsin.cli.showcase_stage import LOSS, PROTOCOL, SITES, Stage
 from tocsin.cli.tables import Cell, output, print_table
 from tocsin.cli.verdicts import ALARM
 from tocsin.core.errors import TocsinError
-from tocsin.live.storage.trace import write_trace
+from tocsin.live.storage.journal import write_trace
 from tocsin.properties import FAIL, PASS, check
 from tocsin.protocols.registry import find_protocol
-from tocsin.traces.parquet import read_rows
+from tocsin.traces.reader import read_rows
 
 EXAMPLES = """\
 examples:

@@ -21,6 +21,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """The application messages inside, as (origin, seqno); traces of `receive` name them."""
         return ()
 
+    def payloads(self) -> tuple[bytes, ...]:
+        """Their payloads, in the same order. Who carries one has it in the field `payload`; others say."""
+        return (self.payload,) if "payload" in self.__struct_fields__ else ()  # type: ignore[attr-defined]
+
     def brief(self, names: list[str]) -> str:
         """How transcripts write it: `Data(a:0)`; deriving classes may say more or less."""
         inside = ", ".join(_brief(field, getattr(self, field), names) for field in self.__struct_fields__)

@@ -27,10 +27,11 @@ from tocsin.live.incoming import Incoming
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.outlet import Outlet
 from tocsin.live.receipts import Receipt
+from tocsin.live.receptions import Receptions
 from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
-from tocsin.live.storage.archive import Archive
-from tocsin.live.storage.keeper import Keeper
+from tocsin.live.storage.closed_files import ClosedFiles
+from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
 from tocsin.live.timers import Timers
 from tocsin.live.wire.wire import Wire
@@ -53,7 +54,7 @@ class Driver:
         loop: asyncio.AbstractEventLoop,
         wire: Wire,
         log: Log,
-        archive: Archive | None,
+        journal: JournalFolder | None,
         outgoing: Outgoing,
         incoming: Incoming,
     ) -> None:
@@ -69,12 +70,13 @@ class Driver:
         self._codec = group.protocol.codec()
         self._record_codec = group.protocol.record_codec()
         self._notes_receptions = group.journal.receives
+        self._receptions = Receptions()
         self._outgoing = outgoing
         self._incoming = incoming
         self._alarm = Alarm(loop, self._on_alarm)
         self.timers = Timers(self._alarm)
-        self.keeper = Keeper(loop, log, archive, self.fail)
-        self.staging = Staging(site, len(group.groups), self._record_codec, log, self.keeper, outgoing)
+        self.closed_files = ClosedFiles(loop, log, journal, self.fail)
+        self.staging = Staging(site, len(group.groups), self._record_codec, log, self.closed_files, outgoing)
         self._outlet = Outlet(site, self._codec, wire.sender, outgoing, incoming)
         waits_for_disk = group.journal.durability == "disk"
         self.commits = Commits(loop, log, waits_for_disk, self.staging, self._outlet, self.end_turn, self.fail)
@@ -119,7 +121,7 @@ class Driver:
             await self.commits.finish(left)
         except (StorageFailed, OSError) as error:
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
-        await self.keeper.finish(whole=self.failed is None)
+        await self.closed_files.finish(whole=self.failed is None)
         self.log.close()
 
     def fail(self, error: TocsinError) -> None:
@@ -172,8 +174,8 @@ class Driver:
             self.stat_decode_drops += 1
             return
         if self._notes_receptions and message.kind == "data":
-            for origin, frame in message.carries():
-                self.log.stage(log_format.Receive(origin, frame))
+            for received in self._receptions.of(message):
+                self.log.stage(received)
         self._step(lambda now: self.machine.on_message(now, source, message))
 
     def _on_alarm(self) -> None:
@@ -200,7 +202,7 @@ class Driver:
             self._take_broadcasts()
             self.commits.end_turn()
             self.timers.arm()
-            self.keeper.look()
+            self.closed_files.look()
         self._outlet.has_told = False
         self._maybe_hold()
 

@@ -114,9 +114,9 @@ class Member:
         backlog = Backlog(self._backlog_bytes, self._slow, log.frames)
         self._incoming = Incoming(backlog, Naming(group), self._listens, self._slow)
         self._driver = Driver(
-            group, self._site, self._loop, opened.wire, log, opened.archive, self._outgoing, self._incoming
+            group, self._site, self._loop, opened.wire, log, opened.journal, self._outgoing, self._incoming
         )
-        self._driver.keeper.needed = self._incoming.needed
+        self._driver.closed_files.needed = self._incoming.needed
         self._started = True
         self._status = StatusServer(self, opened.folder)
         await self._status.start(group.metrics)

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from tocsin.live.group_config import Group
-from tocsin.live.storage.archive import Archive
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
+from tocsin.live.storage.journal_folder import JournalFolder, journal_files
 from tocsin.live.storage.log import Log
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import Keyring
@@ -25,14 +25,14 @@ class Opened:
         folder: Path,
         lock: int,
         log: Log,
-        archive: Archive | None,
+        journal: JournalFolder | None,
         sessions: Sessions,
         keyring: Keyring,
         wire: Wire,
     ) -> None:
         self.folder = folder
         self.log = log
-        self.archive = archive
+        self.journal = journal
         self.sessions = sessions
         self.wire = wire
         self._keyring = keyring
@@ -61,7 +61,7 @@ async def open_member(group: Group, site: int, inject: str) -> Opened:
         log = await loop.run_in_executor(None, Log, folder / "wal", len(group.groups), file_bytes, syncs)
         if log.cut_bytes:
             _log.warning("%s: cut %d bytes that a crash had torn", folder, log.cut_bytes)
-        archive = _archive(group, site, folder, log)
+        journal = _journal(group, folder, log)
         sessions = Sessions(folder, group.sites)
         keyring = Keyring(group.identity(), keys)
         wire = Wire(group, site, loop, keyring, sessions.own, sessions.newest)
@@ -71,7 +71,7 @@ async def open_member(group: Group, site: int, inject: str) -> Opened:
             log.close()
         os.close(lock)
         raise
-    return Opened(folder, lock, log, archive, sessions, keyring, wire)
+    return Opened(folder, lock, log, journal, sessions, keyring, wire)
 
 
 def _identity(group: Group, site: int) -> Identity:
@@ -84,11 +84,11 @@ def _identity(group: Group, site: int) -> Identity:
     )
 
 
-def _archive(group: Group, site: int, folder: Path, log: Log) -> Archive | None:
-    if not group.journal.archive:
-        return None
-    keep = (group.journal.keep_bytes, group.journal.keep_seconds)
-    archive = Archive(folder, group.sites, group.group_names, site, keep)
-    if log.file < archive.archived:
+def _journal(group: Group, folder: Path, log: Log) -> JournalFolder | None:
+    """The journal's folder, unless the group's file says that no Arrow files are made."""
+    journal = None
+    if group.journal.archive:
+        journal = JournalFolder(folder, group.journal.keep_bytes, group.journal.keep_seconds)
+    if log.file in journal_files(folder / "journal"):  # an Arrow file never changes: a new one begins
         log.close_file()
-    return archive
+    return journal

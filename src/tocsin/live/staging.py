@@ -21,7 +21,7 @@ from tocsin.core.message import payload_of
 from tocsin.live.heard import Delivered, Heard
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.storage import log_format
-from tocsin.live.storage.keeper import Keeper
+from tocsin.live.storage.closed_files import ClosedFiles
 from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
 
@@ -34,14 +34,14 @@ class Staging:
     """What steps have asked for, and the log does not have yet."""
 
     def __init__(
-        self, site: SiteId, groups: int, record_codec: Codec, log: Log, keeper: Keeper, outgoing: Outgoing
+        self, site: SiteId, groups: int, record_codec: Codec, log: Log, closed_files: ClosedFiles, outgoing: Outgoing
     ) -> None:
         self.sends = 0  # of what is visible
         self._visible: list[Visible] = []
         self._site = site
         self._record_codec = record_codec
         self._log = log
-        self._keeper = keeper
+        self._closed_files = closed_files
         self._outgoing = outgoing
         self._streams = [Stream(group, log.frames) for group in range(groups)]
 
@@ -84,7 +84,7 @@ class Staging:
         self._visible.append(Delivered(op, messages, position))
 
     def _trim(self, group: GroupId, position: int) -> None:
-        trimmed = self._keeper.trimmed
+        trimmed = self._closed_files.trimmed
         trimmed[group] = max(position, trimmed.get(group, 0))
         index = self._log.frames.group(group)
         index.trimmed = max(index.trimmed, min(position, index.end))

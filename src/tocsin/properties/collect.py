@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tocsin.core.errors import InputError
 from tocsin.properties.history import EVENT_CODES, NONE, History, Log, View
-from tocsin.traces.rows import CRASH, DATA, RECEIVE, RECOVER, VIEW, Row
+from tocsin.traces.rows import CRASH, DATA, RECEIVE, RECOVER, RETAINED, VIEW, Row
 
 
 class Collection:
@@ -29,7 +29,7 @@ def collect(rows: Iterable[Row]) -> Collection:
     history = History("")
     for row in rows:
         count += 1
-        run, site, order, time_us, event, group, origin, seqno, kind, peer, size, position, view, _ = row
+        run, site, order, time_us, event, group, origin, seqno, kind, peer, size, position, view = row[:13]
         if site != site_before or run != run_before:
             found = histories.get(run)
             if found is None:
@@ -60,12 +60,15 @@ def collect(rows: Iterable[Row]) -> Collection:
                     log.receipt_sizes.append(NONE if size is None else size)
                     log.receipt_peers.append(peer)
             elif event == VIEW:
-                log.views.append(_view(row))
+                if row.primary is not False:  # a minority that stops ordering installs no view
+                    log.views.append(_view(row))
             elif event == CRASH:
                 log.up = False
                 log.crashes.append(order)
             elif event == RECOVER:
                 log.up = True
+            elif event == RETAINED:
+                log.hole = log.hole or f"retention has dropped the rows before order {order}"
         except OverflowError:
             raise _bad(row, "expected numbers of at most 64 bits with a sign, found a larger one") from None
     collection.rows = count

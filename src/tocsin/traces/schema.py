@@ -1,11 +1,20 @@
-"""The one Arrow schema of traces, and what a file has to be to count as a trace."""
+"""The one Arrow schema of what happened, and what a file has to be to count as a trace.
+
+Simulated runs, journals of live members and the logs of other systems all have these columns; a column that a file does
+not have is a column of nulls. Each producer writes the columns that it fills, and those in every file: other readers
+(Polars, DuckDB, Spark) take the files of a folder as one table and expect one schema. So the simulator's files
+(`SIMULATED`) are, byte for byte, what they were before live members had columns of their own, and a journal (`JOURNAL`)
+does not write 28 bytes of nulls for every row.
+"""
 
 from typing import Any, Final
 
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
-from tocsin.traces.rows import Row
+from tocsin.traces.rows import LIVE_COLUMNS, Row
+
+PAYLOAD: Final = "payload"  # of journals only, and not part of a `Row`
 
 SCHEMA: Final = pa.schema(
     [
@@ -23,16 +32,25 @@ SCHEMA: Final = pa.schema(
         pa.field("position", pa.int64()),
         pa.field("view", pa.int64()),
         pa.field("members", pa.list_(pa.string())),
+        pa.field("primary", pa.bool_()),
+        pa.field("incarnation", pa.string()),
+        pa.field("producer", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("sent_us", pa.int64()),
+        pa.field(PAYLOAD, pa.binary()),
     ]
 )
-COLUMNS: Final = tuple(SCHEMA.names)
+COLUMNS: Final = Row._fields  # what a reader of rows asks for
+SIMULATED: Final = pa.schema([field for field in SCHEMA if field.name not in (*LIVE_COLUMNS, PAYLOAD)])
+NOT_YET_NOTED: Final = ("peer", "incarnation", "producer", "number", "sent_us")  # what live members do not fill yet
+JOURNAL: Final = pa.schema([field for field in SCHEMA if field.name not in NOT_YET_NOTED])
 STRINGS: Final = tuple(field.name for field in SCHEMA if pa.types.is_string(field.type))
 REQUIRED: Final = COLUMNS[:8]  # without these a file is no trace; of the others, an absent column is a column of nulls
 NEVER_NULL: Final = tuple(field.name for field in SCHEMA if not field.nullable)
 
-assert Row._fields == COLUMNS
+assert tuple(SCHEMA.names) == (*COLUMNS, PAYLOAD)
 
-CLOCK_KEY: Final = b"tocsin.clock"  # Parquet key-value metadata: "one" when all sites' time_us are of one clock
+CLOCK_KEY: Final = b"tocsin.clock"  # a file's key-value metadata: "one" when all sites' time_us are of one clock
 ONE_CLOCK: Final = b"one"
 SITE_CLOCKS: Final = b"site"
 
@@ -61,8 +79,12 @@ def _fits(found: Any, expected: Any) -> bool:
         return bool(pa.types.is_integer(found))
     if pa.types.is_string(expected):
         return _is_text(found)
-    listed = pa.types.is_list(found) or pa.types.is_large_list(found)
-    return listed and (_is_text(found.value_type) or pa.types.is_null(found.value_type))
+    if pa.types.is_list(expected):
+        listed = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return listed and (_is_text(found.value_type) or pa.types.is_null(found.value_type))
+    if pa.types.is_boolean(expected):
+        return bool(pa.types.is_boolean(found))
+    return True  # payloads: whatever they are, nobody here looks into them
 
 
 def _is_text(found: Any) -> bool:

@@ -113,15 +113,15 @@ def _socket(wire: Wire) -> dict[str, Any]:
 
 def _journal(group: Group, driver: Driver) -> dict[str, Any]:
     log = driver.log
-    archive = driver.keeper.archive
+    journal = driver.closed_files.journal
     naming = Naming(group)
     return {
         "durability": group.journal.durability,
         "log_bytes": log.size_bytes(),
         "records": len(log.records),
         "next_number": log.next_number,
-        "archived_files": 0 if archive is None else archive.archived,
-        "files_dropped": 0 if archive is None else archive.stat_dropped,
+        "archived_files": 0 if journal is None else journal.next_file,
+        "files_dropped": 0 if journal is None else journal.stat_dropped,
         "torn_bytes_cut": log.cut_bytes,
         "positions": {naming.group(index): group.position for index, group in enumerate(log.frames.groups)},
     }

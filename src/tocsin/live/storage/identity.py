@@ -50,9 +50,13 @@ def read_identity(site_dir: Path) -> Identity:
         raise InputError(f"{path}: {error}") from None
 
 
+def is_site_folder(path: Path) -> bool:
+    return (path / "identity.json").exists()
+
+
 def site_folders(path: Path) -> list[Path]:
     """A member's folder is itself; a folder of members is all of them, by name."""
-    if (path / "identity.json").exists():
+    if is_site_folder(path):
         return [path]
     found = sorted(each.parent for each in path.glob("*/identity.json"))
     if not found:

@@ -1,63 +1,155 @@
-"""Reading a journal: its Arrow files, and behind them what the write-ahead log holds that is not yet in one."""
+"""Reading a journal as it stands: its Arrow files, and behind them what the log holds that is not yet in one."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
-from tocsin.live.storage.archive import journal_files, journal_path
-from tocsin.live.storage.arrow_files import feed_file, prime
-from tocsin.live.storage.identity import read_identity
-from tocsin.live.storage.journal_format import RowMaker
-from tocsin.live.storage.log_format import CopiedFile, log_files_in, log_path
+from tocsin.live.storage.identity import is_running, read_identity, site_folders
+from tocsin.live.storage.journal_folder import journal_files, journal_path
+from tocsin.live.storage.journal_rows import RowMaker, Standing
+from tocsin.live.storage.journal_writer import (
+    file_batches,
+    prime,
+    standing_after,
+    standing_at,
+    standing_of,
+    write_arrow,
+)
+from tocsin.live.storage.log_reader import LogReader
+from tocsin.traces.writer import write_batches
+
+Piece = Path | list[Any]  # an Arrow file of the journal; or rows that are in none, as record batches
 
 
 def journal_batches(site_dir: Path) -> Iterator[Any]:
-    """All of a journal as record batches, oldest first.
+    """All rows of a member as record batches with the columns of a trace, oldest first."""
+    for piece in journal_pieces(site_dir):
+        if isinstance(piece, Path):
+            with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile: a hole in `order` says so
+                yield from _arrow_batches(piece)
+        else:
+            yield from piece
+
+
+def write_trace(paths: Iterable[Path], target: Path) -> int:
+    """Write what these members noted as a trace, without payloads; the number of its rows."""
+    folders = [folder for path in paths for folder in site_folders(path)]
+    return write_batches(target, (batch for folder in folders for batch in journal_batches(folder)))
+
+
+def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
+    """A journal as it stands now, as files that do not change, in order: its Arrow files, and in `scratch` (this
+    member's alone) others for what is in none of them."""
+    files: list[Path] = []
+    for number, piece in enumerate(journal_pieces(site_dir)):
+        if isinstance(piece, Path):
+            files.append(piece.absolute())
+        elif piece:
+            files.append(scratch / f"{number:06d}.arrow")
+            write_arrow(files[-1], Standing(), iter(piece))
+    return files
+
+
+def journal_pieces(site_dir: Path) -> Iterator[Piece]:
+    """A journal from its first row to its last.
 
     The member may be running, and turn a file of the log into an Arrow file at any moment, which it then writes over.
     A file leaves the log only after its Arrow file is there: so the log is listed first, and what was read of a file is
-    given only if it is still there afterwards."""
-    identity = read_identity(site_dir)
-    folder, wal = site_dir / "journal", site_dir / "wal"
-    done = -1  # all files up to this one were given
+    given only if it is still there afterwards.
+
+    Two rows are in no file. Where retention has dropped the oldest rows, the first row says so. Where the member is
+    not running and its last life has no end, the last row is the crash that ended it; a member that starts again notes
+    the same."""
+    was_running = is_running(site_dir)
+    reading = _Reading(site_dir)
     while True:
-        logged = log_files_in(wal)
-        for number in journal_files(folder):
-            if number > done:
-                with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile
-                    yield from _arrow_batches(journal_path(folder, number))
-                done = number
-        rest = [file for file in logged if file > done]
-        maker = RowMaker(identity.sites, tuple(identity.groups), identity.sites.index(identity.site))
+        logged = reading.log.files()
+        yield from reading.from_files()
+        rest = [file for file in logged if file > reading.done]
         for file in rest:
-            try:
-                if file == rest[0]:
-                    prime(maker, wal, file, CopiedFile)
-                batches = list(feed_file(maker, wal, file, CopiedFile))
-            except FileNotFoundError as error:
-                if log_files_in(wal) == logged:
-                    raise InputError(f"{error.filename}: missing, and the log refers to it") from None
-                if not log_path(wal, file).exists() and not journal_path(folder, file).exists():
-                    done = file  # the group's file says that no Arrow files are made: it was let go of
+            batches = reading.from_log(file, logged, is_first=file == rest[0])
+            if batches is None:
                 break  # look again
-            yield from batches
-            done = file
+            yield batches
         else:
-            return
+            break
+    if not was_running and not is_running(site_dir):
+        yield reading.end()
+
+
+class _Reading:
+    """How far a journal was read."""
+
+    def __init__(self, site_dir: Path) -> None:
+        self.done = -1  # all files up to this one were given, or are gone
+        self.log = LogReader(site_dir / "wal", beside_writer=True)
+        self._folder = site_dir / "journal"
+        self._identity = read_identity(site_dir)
+        self._last = -1  # the last file that was given
+        self._standing = Standing()  # after that
+        self._maker = RowMaker(self._identity)
+
+    def from_files(self) -> Iterator[Piece]:
+        """The Arrow files that were not given yet."""
+        for number in journal_files(self._folder):
+            if number <= self.done:
+                continue
+            path = journal_path(self._folder, number)
+            self.done = number
+            try:
+                begins, ends = standing_of(path), standing_after(path)
+            except FileNotFoundError:
+                continue  # dropped by retention meanwhile
+            if self._last < 0 and begins.next_order > 0:
+                yield self._retained(begins)
+            self._last, self._standing = number, ends
+            yield path
+
+    def from_log(self, file: int, logged: list[int], is_first: bool) -> list[Any] | None:
+        """The rows of a file of the log; None if files have come or gone meanwhile. `is_first`: of those that were
+        listed, no earlier one is read."""
+        maker = self._maker
+        batches: list[Any] = []
+        try:
+            if is_first:
+                prime(maker, self.log, file)
+                standing = standing_at(self.log, file, self._last, self._standing)
+                if self._last < 0 and standing.next_order > 0:
+                    batches += self._retained(standing)
+                maker.go_on_from(standing)
+            batches += file_batches(maker, self.log, file)
+        except FileNotFoundError as error:
+            if self.log.files() == logged:
+                raise InputError(f"{error.filename}: missing, and the log refers to it") from None
+            if not self.log.has(file) and not journal_path(self._folder, file).exists():
+                self.done = file  # the group's file says that no Arrow files are made: it was let go of
+            self._maker = RowMaker(self._identity)
+            return None
+        self._last = self.done = file
+        self._standing = maker.standing()
+        return batches
+
+    def end(self) -> list[Any]:
+        """The crash that ended the last life, if it has no other end."""
+        maker = RowMaker(self._identity)
+        maker.go_on_from(self._standing)
+        if self._standing.time_us > 0:
+            maker.add_crash()
+        return maker.take()
+
+    def _retained(self, begins: Standing) -> list[Any]:
+        maker = RowMaker(self._identity)
+        maker.go_on_from(begins)
+        maker.add_retained()
+        return maker.take()
 
 
 def _arrow_batches(path: Path) -> Iterator[Any]:
     with pa.memory_map(str(path)) as source:
         reader = pa.ipc.open_file(source)
-        for index in range(reader.num_record_batches):
-            yield reader.get_batch(index)
-
-
-def journal_is_whole(site_dir: Path) -> bool:
-    """Whether the journal goes back to the member's first start: retention has dropped nothing."""
-    files = journal_files(site_dir / "journal")
-    return files[0] == 0 if files else log_files_in(site_dir / "wal")[:1] == [0]
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)

@@ -23,7 +23,7 @@ import xxhash
 from tocsin.core.errors import InputError
 
 HEAD: Final = struct.Struct("!4sIIQ")  # magic, length of operations, length of contents, checksum
-MAGIC: Final = b"tWA2"  # the last character is the format's version
+MAGIC: Final = b"tWA3"  # the last character is the format's version
 _LENGTHS: Final = struct.Struct("!II")
 
 
@@ -100,10 +100,11 @@ class Stop(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False):
 
 
 class Receive(msgspec.Struct, frozen=True, array_like=True, tag=10, gc=False):
-    """A message that carries this frame has arrived; noted only where asked for."""
+    """Messages have arrived, in a message of the protocol; noted only where asked for."""
 
     origin: int
-    frame: int
+    number: int  # of the first
+    count: int
 
 
 class GroupState(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -21,7 +21,8 @@ RECEIVE: Final = 3
 VIEW: Final = 4
 CRASH: Final = 5
 RECOVER: Final = 6
-OTHER: Final = 7  # send, drop, and what a map of columns leaves out
+RETAINED: Final = 7
+OTHER: Final = 8  # send, drop, …, and what a map of columns leaves out
 EVENT_CODES: Final = {
     "broadcast": BROADCAST,
     "deliver": DELIVER,
@@ -30,6 +31,7 @@ EVENT_CODES: Final = {
     "view": VIEW,
     "crash": CRASH,
     "recover": RECOVER,
+    "retained": RETAINED,
 }
 MESSAGE_EVENTS: Final = ("broadcast", "deliver", "rollback")
 
@@ -46,6 +48,7 @@ NEEDED_COLUMNS: Final = (
     "kind",
     "view",
     "members",
+    "primary",
 )
 IGNORED_EVENT: Final = ""  # the name that a map of columns gives to events that mean nothing to us
 
@@ -150,7 +153,7 @@ class _Encoder:
             at = int(np.flatnonzero(same & (steps <= 0))[0]) + 1
             raise UnsortedError(f"run {self._run_at(at)}, site {self._site_at(at)}, order {self._order[at]}")
         jumps = np.flatnonzero(same & (steps != 1)) + 1
-        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= RECOVER))
+        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= RETAINED))
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield self._part(start, end, jumps, rare)
 
@@ -198,7 +201,9 @@ class _Encoder:
             part.up = False
         elif self._event[at] == RECOVER:
             part.up = True
-        else:
+        elif self._event[at] == RETAINED:
+            part.hole = f"retention has dropped the rows before order {order}"
+        elif self._value("primary", at) is not False:  # a minority that stops ordering installs no view
             number = self._value("view", at)
             members = self._value("members", at)
             if number is None or members is None:

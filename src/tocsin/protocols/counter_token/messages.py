@@ -212,6 +212,9 @@ class Transfer(Message, frozen=True):
     def carries(self) -> tuple[tuple[int, int], ...]:
         return tuple([(origin, seqno) for origin, seqno, _ in self.entries])
 
+    def payloads(self) -> tuple[bytes, ...]:
+        return tuple([payload for _, _, payload in self.entries])
+
     def brief(self, names: list[str]) -> str:
         inside = " ".join(f"{name_of(origin, names)}:{seqno}" for origin, seqno, _ in self.entries)
         return f"Transfer({self.group} from {self.first}: {inside or 'none'})"

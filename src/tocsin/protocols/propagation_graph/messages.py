@@ -298,6 +298,9 @@ class Supply(Message, frozen=True):
     def carries(self) -> tuple[tuple[int, int], ...]:
         return tuple([(entry.origin, entry.seqno) for entry in self.entries])
 
+    def payloads(self) -> tuple[bytes, ...]:
+        return tuple([entry.payload for entry in self.entries])
+
     def brief(self, names: list[str]) -> str:
         what = " ".join(message_text(names, entry.origin, entry.seqno) for entry in self.entries)
         return f"Supply(graph {self.graph} group {self.group} from {self.rank}: {what})"

@@ -125,6 +125,9 @@ class Batch(Message, frozen=True):
     def carries(self) -> tuple[tuple[int, int], ...]:
         return tuple([(piece.origin, piece.seqno) for piece in self.pieces])
 
+    def payloads(self) -> tuple[bytes, ...]:
+        return tuple([piece.payload for piece in self.pieces])
+
     def brief(self, names: list[str]) -> str:
         pieces = " ".join(f"{names[piece.origin]}:{piece.seqno}" for piece in self.pieces)
         return f"Batch({pieces or 'nothing'}{', more' if self.more else ''})"

@@ -26,6 +26,10 @@ def carried(items: tuple[Item, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((item.origin, item.seqno) for item in items if item.group != NO_GROUP)
 
 
+def carried_payloads(items: tuple[Item, ...]) -> tuple[bytes, ...]:
+    return tuple(item.payload for item in items if item.group != NO_GROUP)
+
+
 class Submit(Message, frozen=True):
     """A source's broadcast, to the site that orders; or to everybody, where the ordering site changes or is unknown."""
 
@@ -59,6 +63,9 @@ class Ordered(Message, frozen=True):
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return carried((self.item,))
+
+    def payloads(self) -> tuple[bytes, ...]:
+        return carried_payloads((self.item,))
 
     def brief(self, names: list[str]) -> str:
         what = "new term" if self.item.group == NO_GROUP else f"{names[self.item.origin]}:{self.item.seqno}"
@@ -111,6 +118,9 @@ class Fill(Message, frozen=True):
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return carried(self.items)
+
+    def payloads(self) -> tuple[bytes, ...]:
+        return carried_payloads(self.items)
 
     def brief(self, names: list[str]) -> str:
         return f"Fill({len(self.items)} from {self.position}, term {self.term}, committed {self.committed})"

@@ -33,6 +33,9 @@ class Data(Message, frozen=True):
     def carries(self) -> tuple[tuple[int, int], ...]:
         return ((self.item.origin, self.item.seqno),)
 
+    def payloads(self) -> tuple[bytes, ...]:
+        return (self.item.payload,)
+
     def brief(self, names: list[str]) -> str:
         return f"Data({names[self.item.origin]}:{self.item.seqno} at {self.ring}/{self.place})"
 

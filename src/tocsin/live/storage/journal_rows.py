@@ -1,0 +1,156 @@
+"""What a member's log notes, as rows of a trace (docs/formats.md), message by message.
+
+`run` is the group's name, `site` the member; `order` counts over the whole life of the member's folder. A life that
+ended without a word, or was closed without leaving, is a crash; where the next life starts, the site recovers.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from tocsin.live.packing import Unpacker
+from tocsin.live.storage.identity import Identity
+from tocsin.live.storage.journal_columns import NONE, Columns, Span
+from tocsin.live.storage.log_format import (
+    Broadcast,
+    Deliver,
+    Missed,
+    Op,
+    Receive,
+    Rollback,
+    Snapshot,
+    Start,
+    Stop,
+    View,
+)
+from tocsin.live.storage.log_reader import Noted
+from tocsin.traces.rows import (
+    BROADCAST,
+    CRASH,
+    DELIVER,
+    EVENTS,
+    LEAVE,
+    MISSED,
+    RECEIVE,
+    RECOVER,
+    RETAINED,
+    ROLLBACK,
+    VIEW,
+)
+
+BATCH_ROWS: Final = 65_536
+BATCH_BYTES: Final = 32 << 20  # of frames
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a log's rows stand between two files."""
+
+    next_order: int = 0
+    time_us: int = 0  # of what was noted last; 0: nothing was
+    is_up: bool = True  # the last life noted has not ended
+
+
+class RowMaker:
+    """Operations of the log in, record batches out. It goes on over any number of files."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._site = identity.sites.index(identity.site)
+        self._columns = Columns(identity)  # of the rows that wait
+        self._bytes = 0  # of the frames that they came in
+        self._unpackers: dict[int, Unpacker] = {}  # by group
+        self._view = NONE
+        self._positions: dict[int, int] = {}  # by group: of the next message
+        # the standing after the rows made so far, those that wait included
+        self._next_order = 0
+        self._time_us = 0
+        self._is_up = True
+
+    def standing(self) -> Standing:
+        return Standing(self._next_order, self._time_us, self._is_up)
+
+    def go_on_from(self, standing: Standing) -> None:
+        """Drop waiting rows, and go on from here; the first pieces of unfinished messages are kept."""
+        self._columns.clear()
+        self._bytes = 0
+        self._next_order = standing.next_order
+        self._time_us = standing.time_us
+        self._is_up = standing.is_up
+
+    def feed(self, noted: Noted) -> None:
+        """Take the next operation."""
+        time_us, op, frame = noted
+        if isinstance(op, Deliver):
+            self._feed_delivery(time_us, op, frame)
+        elif isinstance(op, Broadcast):
+            self._add(Span(op.count, time_us, _BROADCAST, op.group, self._site, op.number))
+        elif isinstance(op, Receive):
+            self._add(Span(op.count, time_us, _RECEIVE, NONE, op.origin, op.number))
+        elif isinstance(op, View):
+            self._view = op.view
+            self._columns.add_view(Span(1, time_us, _VIEW, view=op.view), op)
+            self._next_order += 1
+        elif isinstance(op, Rollback):
+            for index in reversed(range(op.count)):
+                number, position = op.number + index, op.position + index
+                self._add(Span(1, time_us, _ROLLBACK, op.group, op.origin, number, position))
+            self._positions[op.group] = op.position
+        elif isinstance(op, Missed):
+            seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
+            self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
+        else:
+            self._feed_rare(time_us, op)
+        self._time_us = max(self._time_us, time_us)
+
+    def _feed_delivery(self, time_us: int, op: Deliver, frame: bytes) -> None:
+        unpacker = self._unpackers.setdefault(op.group, Unpacker())
+        number, messages = unpacker.feed(op.origin, frame)
+        self._bytes += len(frame)
+        if messages:
+            span = Span(len(messages), time_us, _DELIVER, op.group, op.origin, number, op.position, self._view)
+            self._columns.add_deliveries(span, messages)
+            self._next_order += span.rows
+        self._positions[op.group] = op.position + op.count
+
+    def _feed_rare(self, time_us: int, op: Op) -> None:
+        if isinstance(op, Start) and op.life > 0:
+            self.add_crash()
+            self._add(Span(1, time_us, _RECOVER))
+            self._is_up = True
+        elif isinstance(op, Stop):
+            self._add(Span(1, time_us, _LEAVE if op.left else _CRASH))
+            self._is_up = False
+        elif isinstance(op, Snapshot):
+            self._view = NONE if op.view is None else op.view.view
+            self._positions = {group: state.position for group, state in enumerate(op.groups)}
+
+    def add_crash(self) -> None:
+        """The last life has ended without a word, if it has not ended otherwise."""
+        if self._is_up:
+            self._add(Span(1, self._time_us, _CRASH))
+            self._is_up = False
+
+    def add_retained(self) -> None:
+        """The rows so far were dropped: this stands in the place of the last of them."""
+        self._next_order -= 1
+        self._add(Span(1, self._time_us, _RETAINED))
+
+    def _add(self, span: Span) -> None:
+        if span.rows > 0:
+            self._columns.add(span)
+            self._next_order += span.rows
+
+    def is_full(self) -> bool:
+        return self._columns.rows >= BATCH_ROWS or self._bytes >= BATCH_BYTES
+
+    def take(self) -> list[Any]:
+        """The waiting rows as a record batch, if there are any."""
+        rows = self._columns.rows
+        batches = [self._columns.batch(self._next_order - rows)] if rows else []
+        self._columns.clear()
+        self._bytes = 0
+        return batches
+
+
+_BROADCAST, _DELIVER, _ROLLBACK, _VIEW, _CRASH, _RECOVER, _RECEIVE, _MISSED, _LEAVE, _RETAINED = map(
+    EVENTS.index, (BROADCAST, DELIVER, ROLLBACK, VIEW, CRASH, RECOVER, RECEIVE, MISSED, LEAVE, RETAINED)
+)

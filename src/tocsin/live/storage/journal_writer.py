@@ -1,0 +1,121 @@
+"""A closed file of the log to an Arrow file of the journal, which has its number and never changes.
+
+Any Arrow reader takes the files as they are. A file's metadata says where the rows stood when it began, so that `order`
+goes on from file to file, also after a restart.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from tocsin.core.errors import InputError
+from tocsin.live.storage.identity import read_identity
+from tocsin.live.storage.journal_folder import journal_files, journal_path
+from tocsin.live.storage.journal_rows import RowMaker, Standing
+from tocsin.live.storage.log_reader import LogReader
+from tocsin.traces.rows import CRASH, LEAVE
+from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
+
+STANDING_KEY: Final = b"tocsin.standing"  # of an Arrow file: where the rows stood when it began, as JSON
+
+
+class JournalWriter:
+    """Writes one file after the other; large messages may begin in one and end in the next."""
+
+    def __init__(self, site_dir: Path) -> None:
+        self._folder = site_dir / "journal"
+        self._log = LogReader(site_dir / "wal", beside_writer=False)
+        self._maker = RowMaker(read_identity(site_dir))
+        self._next_file = -1  # the file before which the maker stands; -1: none
+
+    def write(self, file: int) -> None:
+        if file != self._next_file:
+            self._begin_at(file)
+        self._next_file = -1
+        target = journal_path(self._folder, file)
+        part = target.with_suffix(".arrow.part")
+        write_arrow(part, self._maker.standing(), file_batches(self._maker, self._log, file))
+        os.replace(part, target)
+        self._next_file = file + 1
+
+    def _begin_at(self, file: int) -> None:
+        prime(self._maker, self._log, file)
+        before = max((number for number in journal_files(self._folder) if number < file), default=-1)
+        standing = Standing() if before < 0 else standing_after(journal_path(self._folder, before))
+        self._maker.go_on_from(standing_at(self._log, file, before, standing))
+
+
+def file_batches(maker: RowMaker, log: LogReader, file: int) -> Iterator[Any]:
+    """Feed a file of the log to a row maker; record batches as they fill. FileNotFoundError as of `LogReader.read`."""
+    for noted in log.read(file):
+        maker.feed(noted)
+        if maker.is_full():
+            yield from maker.take()
+    yield from maker.take()
+
+
+def prime(maker: RowMaker, log: LogReader, file: int) -> None:
+    """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it. The rows
+    that it then stands at are not those of the journal: `go_on_from` says which are."""
+    found = log.snapshot(file)
+    if found is not None and any(state.unfinished for state in found[1].groups):
+        for earlier in log.files():
+            if earlier < file:
+                for _ in file_batches(maker, log, earlier):
+                    pass
+
+
+def standing_at(log: LogReader, file: int, before: int, standing: Standing) -> Standing:
+    """Where the rows stand when a file of the log begins. `before` is the last file of which the rows are known (-1:
+    none is), and `standing` where they stood after it.
+
+    If files between the two are gone, nobody knows how many rows are missing: in the middle of a journal (no Arrow
+    files were made for a while) one order is left out, so that it shows; at its front, order 0 is left for the row that
+    says so."""
+    if before == file - 1:
+        return standing
+    if before >= 0:
+        return msgspec.structs.replace(standing, next_order=standing.next_order + 1)
+    found = log.snapshot(file)
+    return Standing(1, 0 if found is None else found[0])
+
+
+def standing_of(path: Path) -> Standing:
+    """Where the rows stood when an Arrow file was begun."""
+    with pa.memory_map(str(path)) as source:
+        return _standing_in(pa.ipc.open_file(source), path)
+
+
+def standing_after(path: Path) -> Standing:
+    """Where the rows stand after an Arrow file."""
+    with pa.memory_map(str(path)) as source:
+        reader = pa.ipc.open_file(source)
+        standing = _standing_in(reader, path)
+        rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+        if rows == 0:
+            return standing
+        last = reader.get_batch(reader.num_record_batches - 1)
+        time_us, event = (last.column(name)[-1].as_py() for name in ("time_us", "event"))
+        return Standing(standing.next_order + rows, time_us, event not in (CRASH, LEAVE))
+
+
+def _standing_in(reader: Any, path: Path) -> Standing:
+    try:
+        return msgspec.json.decode((reader.schema.metadata or {})[STANDING_KEY], type=Standing)
+    except (KeyError, msgspec.MsgspecError):
+        raise InputError(f"{path}: expected a file of a journal, found no `{STANDING_KEY.decode()}` in it") from None
+
+
+def write_arrow(path: Path, standing: Standing, batches: Iterator[Any]) -> None:
+    """Write an Arrow file, and see that it is on the disk."""
+    schema = JOURNAL.with_metadata({CLOCK_KEY: SITE_CLOCKS, STANDING_KEY: msgspec.json.encode(standing)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)

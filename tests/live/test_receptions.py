@@ -2,11 +2,12 @@
 
 import pytest
 
+from tocsin.core.data import Data
 from tocsin.live.frame_format import Piece, pack, pack_piece
 from tocsin.live.packing import UNFINISHED_MAX
 from tocsin.live.receptions import Receptions
 from tocsin.live.storage.log_format import Receive
-from tocsin.protocols.baselines.ack_all.messages import Ack, Data
+from tocsin.protocols.baselines.ack_all.messages import Ack
 from tocsin.protocols.counter_token.messages import Transfer
 
 

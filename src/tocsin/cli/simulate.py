@@ -63,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not whole:
         print("tocsin simulate: interrupted: the answer and the trace end there", file=sys.stderr)
         return 130
-    broken = [name for name in scenario.protocol.guarantees if report.properties[name].verdict == FAIL]
+    broken = [
+        name for name in scenario.protocol.promised(len(scenario.groups)) if report.properties[name].verdict == FAIL
+    ]
     return 1 if broken else 0
 
 
@@ -113,7 +115,7 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
             f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms"
         )
     if report.properties:
-        print_verdicts(output(), report, scenario.protocol.guarantees)
+        print_verdicts(output(), report, scenario.protocol.promised(len(scenario.groups)))
 
 
 def _kinds(result: dict[str, Any]) -> list[str]:

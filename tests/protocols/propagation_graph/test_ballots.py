@@ -15,7 +15,7 @@ HERE = "tocsin.protocols.propagation_graph."
 HASTY = {"failures": "non_atomic", "null_us": 20_000, "suspect_after": 1, "grace_us": 20_000, "resend_us": 10_000}
 FOUR = [[0, 1, 2, 3], [1, 2], [2, 3]]
 
-NOT_KEPT = ("ballots", "        self._checkpoints.persist(Promised(number, ballot))\n", "")
+NOT_KEPT = ("ballots", "        self._records.persist(Promised(number, ballot))\n", "")
 NOT_READ = ("non_atomic", "            self._ballots.recall_promise(record)\n", "")
 VOTES_FORGOTTEN = ("votes", "    if voted is not None:\n        return voted\n", "")
 NO_MAJORITY = ("votes", "    if 2 * len(reporters) <= sites:\n        return False\n", "")

@@ -120,7 +120,7 @@ def test_who_was_away_for_less_misses_nothing() -> None:
 
 def test_checkpoints_remember_what_is_gone() -> None:
     """Every site restarts from a checkpoint before c is back."""
-    hasty = mutated(PROTOCOL, "tocsin.protocols.propagation_graph.checkpoint", "= 4_096", "= 8")
+    hasty = mutated(PROTOCOL, "tocsin.core.records", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 8")
     faults = [
         {"at_us": 500_000, "crash": ["c"]},
         *({"at_us": 4_000_000 + 100_000 * place, "crash": [name]} for place, name in enumerate("abde")),

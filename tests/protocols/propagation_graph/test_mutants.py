@@ -44,7 +44,7 @@ BUGS = [
     Bug(
         "takes a message without keeping it",
         "order",
-        "        self._checkpoints.persist(record)\n        self.note(stage, record)\n",
+        "        self._records.persist(record)\n        self.note(stage, record)\n",
         "        self.note(stage, record)\n",
         0,
     ),

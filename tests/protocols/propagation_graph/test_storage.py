@@ -12,8 +12,8 @@ SEEDS = 25
 
 @pytest.mark.parametrize("failures", ["atomic", "non_atomic"])
 def test_checkpoints_lose_nothing(failures: str) -> None:
-    module = "tocsin.protocols.propagation_graph.checkpoint"
-    hasty = mutated(PROTOCOL, module, "RECORDS_MAX: Final = 4_096", "RECORDS_MAX: Final = 8")
+    module = "tocsin.core.records"
+    hasty = mutated(PROTOCOL, module, "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 8")
     hasty = msgspec.structs.replace(hasty, variations={"failures": (failures,)})
     for seed in range(SEEDS):
         outcome = run_seed(hasty, seed)

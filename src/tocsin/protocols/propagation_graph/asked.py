@@ -1,7 +1,7 @@
 """The changes of groups that were asked for at this site."""
 
 from tocsin.core.machine import GroupId, SiteId
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.messages import Change, Decision
 from tocsin.protocols.propagation_graph.records import Asked
 
@@ -9,16 +9,16 @@ from tocsin.protocols.propagation_graph.records import Asked
 class AskedChanges:
     """Each has a number, and is repeated until a graph brings it."""
 
-    def __init__(self, site: SiteId, checkpoints: Checkpoints) -> None:
+    def __init__(self, site: SiteId, records: Records) -> None:
         self._site = site
-        self._checkpoints = checkpoints
+        self._records = records
         self._count = 0  # changes asked for so far; every smaller number is persisted
         self._waiting: list[Asked] = []  # those not yet in a graph, oldest first
 
     def ask(self, group: GroupId, members: list[SiteId]) -> None:
         asked = Asked(self._count, group, tuple(sorted(set(members))))
         self._count += 1
-        self._checkpoints.persist(asked)
+        self._records.persist(asked)
         self._waiting.append(asked)
 
     def is_empty(self) -> bool:

@@ -21,8 +21,8 @@ from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.asked import AskedChanges
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
 from tocsin.protocols.propagation_graph.counting import COUNT, Counting
 from tocsin.protocols.propagation_graph.held import Held
 from tocsin.protocols.propagation_graph.manager import MANAGE, Manager
@@ -59,7 +59,7 @@ class AtomicRecovery(Recovery):
         options: PropagationGraphOptions,
         passing: MessagePassing,
         asked: AskedChanges,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self._site = setup.site
@@ -69,10 +69,10 @@ class AtomicRecovery(Recovery):
         self._passing = passing
         self._graphs = passing.graphs
         self._asked = asked
-        self._checkpoints = checkpoints
+        self._records = records
         self._outbox = outbox
-        self._manager = Manager(setup, options, passing.graphs, checkpoints, outbox)
-        self._counting = Counting(setup, options, passing.graphs, passing.places, checkpoints, outbox)
+        self._manager = Manager(setup, options, passing.graphs, records, outbox)
+        self._counting = Counting(setup, options, passing.graphs, passing.places, records, outbox)
         self._held = Held()
         self._coming: dict[int, Decision] = {}  # from the manager, not yet open here; by number
         self._change_armed = False  # CHANGE is set
@@ -235,7 +235,7 @@ class AtomicRecovery(Recovery):
         closed = self._graphs.present
         if decision.number != closed.number + 1 or not self._counting.is_settled():
             return False
-        self._checkpoints.persist(Opened(decision))
+        self._records.persist(Opened(decision))
         self._switch(decision)
         self._open(now, closed)
         return True

@@ -6,7 +6,7 @@ missed.
 """
 
 from tocsin.core.machine import GroupId
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.fetching import Fetching
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
@@ -18,18 +18,18 @@ from tocsin.protocols.propagation_graph.stage import final_of
 class Closing:
     """Acts on the present graph; the next one's decision says how many messages of each group count."""
 
-    def __init__(self, passing: MessagePassing, history: History, fetching: Fetching, checkpoints: Checkpoints) -> None:
+    def __init__(self, passing: MessagePassing, history: History, fetching: Fetching, records: Records) -> None:
         self._graphs = passing.graphs
         self._places = passing.places
         self._order = passing.order
         self._application = passing.application
         self._history = history
         self._fetching = fetching
-        self._checkpoints = checkpoints
+        self._records = records
 
     def undo(self, decision: Decision) -> None:
         """The next graph is decided: undo what does not count of the present one."""
-        self._checkpoints.persist(Learned(decision))
+        self._records.persist(Learned(decision))
         for record in self.take_back(decision):
             if self._application.hears(self._graphs.present, record.group):
                 self._application.roll_back(record)
@@ -61,5 +61,5 @@ class Closing:
         number = self._graphs.present.number
         for group in self._fetching.holes():
             self._tell_missed(group, final_of(decision.finals, group))
-        self._checkpoints.persist(Lacking(number))
+        self._records.persist(Lacking(number))
         self._history.let_go_before(number + 1)

@@ -8,7 +8,7 @@ nothing in the group and closes no graph.
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.messages import Ask, Decision, Places
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
@@ -27,7 +27,7 @@ class Counting:
         options: PropagationGraphOptions,
         graphs: Graphs,
         places: SourcePlaces,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self._site = setup.site
@@ -35,7 +35,7 @@ class Counting:
         self._resend_us: int = options.resend_us
         self._graphs = graphs
         self._places = places
-        self._checkpoints = checkpoints
+        self._records = records
         self._outbox = outbox
 
     def _awaited(self) -> list[GroupId]:
@@ -80,7 +80,7 @@ class Counting:
         if source != self._primary_before(previous, answer.group):
             return False
         record = Counted(answer.group, tuple([pair for pair in answer.places if pair[0] < self._sites]))
-        self._checkpoints.persist(record)
+        self._records.persist(record)
         self._places.on_counted(record)
         self._outbox.cancel_timer(COUNT, answer.group)
         return True

@@ -20,7 +20,7 @@ A method that may decide returns the graph that is decided, or None.
 from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
-from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, Ballots
+from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
 from tocsin.protocols.propagation_graph.fetching import Fetching
@@ -58,7 +58,7 @@ class Deciding:
         detector: Detector,
         wishes: Wishes,
         decided: DecidedGraphs,
-        ballots: Ballots,
+        ballots: GraphBallots,
         fetching: Fetching,
         outbox: Outbox,
     ) -> None:
@@ -106,7 +106,7 @@ class Deciding:
             silent = [site for site in self._others if not proposal.has_report(site) and site not in suspects]
             if silent:
                 self._outbox.multicast(silent, Prepare(present.number + 1, proposal.ballot, proposal.joined))
-        elif self._ballots.voted_ballot != proposal.ballot:
+        elif self._ballots.cast.voted_in != proposal.ballot:
             behind = [site for site in proposal.not_ready(present, decision) if site != self._site]
             if behind:
                 self._outbox.multicast(behind, Install(proposal.ballot, decision))
@@ -125,11 +125,11 @@ class Deciding:
     def _report(self, ballot: int, joined: tuple[int, ...]) -> Report:
         stage = self._graphs.present
         ranks = [stage.rank(group) for group in range(len(stage.graph.decision.groups))]
-        voted = self._ballots.voted
+        voted = self._ballots.cast.voted
         return Report(
             stage.number + 1,
             ballot,
-            self._ballots.voted_ballot,
+            self._ballots.cast.voted_in,
             () if voted is None else (voted,),
             tuple(ranks),
             tuple(self._places.of_groups(joined)),
@@ -141,12 +141,12 @@ class Deciding:
             self._outbox.send(source, Hello(present))
         elif prepare.number <= present or self._decided.learned is not None:
             self._decided.send(source, prepare.number)
-        elif prepare.ballot > self._ballots.promised and prepare.ballot < BALLOT_MAX:
+        elif prepare.ballot > self._ballots.cast.promised and prepare.ballot < BALLOT_MAX:
             self._proposal.stop()
             self._promise(prepare.number, prepare.ballot)
             self._outbox.send(source, self._report(prepare.ballot, prepare.joined))
             self._wishes.on_manager(now)
-        elif prepare.ballot == self._ballots.promised and self._proposal.ballot == 0:
+        elif prepare.ballot == self._ballots.cast.promised and self._proposal.ballot == 0:
             self._outbox.send(source, self._report(prepare.ballot, prepare.joined))  # the first answer was lost
 
     def on_report(self, now: Micros, source: SiteId, report: Report) -> Decision | None:
@@ -188,7 +188,7 @@ class Deciding:
 
     def on_install(self, now: Micros, source: SiteId, install: Install) -> Decision | None:
         is_late = self._decided.learned is not None or self._proposal.ballot != 0
-        if is_late or install.ballot != self._ballots.promised:
+        if is_late or install.ballot != self._ballots.cast.promised:
             return None
         if self.next is None and self._is_sound_next(install.decision):
             self.next = install.decision
@@ -214,7 +214,7 @@ class Deciding:
         number = self._graphs.present.number + 1
         if self._next_from == self._site:
             return self.on_ready(self._site, Ready(number, self._proposal.ballot))
-        self._outbox.send(self._next_from, Ready(number, self._ballots.promised))
+        self._outbox.send(self._next_from, Ready(number, self._ballots.cast.promised))
         return None
 
     def on_ready(self, source: SiteId, ready: Ready) -> Decision | None:
@@ -223,7 +223,7 @@ class Deciding:
         if decision is None or ready.ballot != proposal.ballot or not self._is_about_next(ready.number):
             return None
         proposal.add_ready(source)
-        if self._ballots.voted_ballot == proposal.ballot or proposal.not_ready(self._graphs.decision(), decision):
+        if self._ballots.cast.voted_in == proposal.ballot or proposal.not_ready(self._graphs.decision(), decision):
             return None  # the second phase has begun, or somebody lacks something
         self._ballots.vote(proposal.ballot, decision)
         proposal.add_accept(self._site)
@@ -243,9 +243,9 @@ class Deciding:
             return
         if self._site in accept.decision.away:
             return  # those who vote have all that counts
-        if self._ballots.promised <= accept.ballot < BALLOT_MAX:
-            if accept.ballot != self._ballots.voted_ballot:
-                if accept.ballot > self._ballots.promised:
+        if self._ballots.cast.promised <= accept.ballot < BALLOT_MAX:
+            if accept.ballot != self._ballots.cast.voted_in:
+                if accept.ballot > self._ballots.cast.promised:
                     self._promise(accept.decision.number, accept.ballot)
                 self._ballots.vote(accept.ballot, accept.decision)
             self._outbox.send(source, Accepted(accept.decision.number, accept.ballot))

@@ -17,13 +17,11 @@ The machine has the message passing protocol, which is the same in both ways to 
 Deviations: docs/protocols/propagation_graph.md, "We differ from the paper in".
 """
 
-from typing import Final
-
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.atomic import AtomicRecovery
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
 from tocsin.protocols.propagation_graph.messages import Decision
@@ -31,8 +29,6 @@ from tocsin.protocols.propagation_graph.non_atomic import NonAtomicRecovery
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import Asked, Opened, Summary
 from tocsin.protocols.propagation_graph.recovery import Recovery
-
-EVERYTHING: Final = 1 << 62  # beyond every position
 
 
 class PropagationGraph(Machine):
@@ -42,19 +38,19 @@ class PropagationGraph(Machine):
         options = setup.options
         assert isinstance(options, PropagationGraphOptions)
         self._outbox = outbox
-        self._checkpoints = Checkpoints(outbox)
-        self._asked = AskedChanges(setup.site, self._checkpoints)
+        self._records = Records(outbox)
+        self._asked = AskedChanges(setup.site, self._records)
         self._passing: MessagePassing
         self._recovery: Recovery
         if options.failures == "non_atomic":
             history = History(options.keep)
-            self._passing = MessagePassing(setup, options, history, self._checkpoints, outbox)
+            self._passing = MessagePassing(setup, options, history, self._records, outbox)
             self._recovery = NonAtomicRecovery(
-                setup, options, self._passing, history, self._asked, self._checkpoints, outbox
+                setup, options, self._passing, history, self._asked, self._records, outbox
             )
         else:
-            self._passing = MessagePassing(setup, options, None, self._checkpoints, outbox)
-            self._recovery = AtomicRecovery(setup, options, self._passing, self._asked, self._checkpoints, outbox)
+            self._passing = MessagePassing(setup, options, None, self._records, outbox)
+            self._recovery = AtomicRecovery(setup, options, self._passing, self._asked, self._records, outbox)
 
     # Questions
 
@@ -69,12 +65,12 @@ class PropagationGraph(Machine):
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if not records:
             decision = self._passing.graphs.decision()
-            self._checkpoints.persist(Opened(decision))
+            self._records.persist(Opened(decision))
             self._recovery.start(now, decision)
             return
         for record in records:
             self._recall(record)
-        self._checkpoints.recall(len(records))
+        self._records.recall(records)
         self._passing.resume(now)
         self._recovery.resume(now)
         self._finish(now)
@@ -116,21 +112,20 @@ class PropagationGraph(Machine):
 
     def _recall_summary(self, record: Summary) -> None:
         """A checkpoint begins."""
-        self._passing.outlets.recall_next_seqno(record.next_seqno)
+        self._passing.outlets.numbers.resume(record.next_seqno)
         self._passing.graphs.recall_previous(record.previous)
         self._passing.places.recall_uncounted(record.uncounted)
         self._asked.recall_count(record.asked)
 
     def _maybe_checkpoint(self) -> bool:
         """Fold the records into a summary and what is still needed, once they are many."""
-        if not self._checkpoints.may_be_due():
+        if not self._records.are_many(0):
             return False
         needed = self._passing.records_needed() + len(self._asked.fold()) + self._recovery.records_needed()
-        if not self._checkpoints.is_due(needed):
+        if not self._records.are_many(2 * needed):
             return False
-        self._checkpoints.replace(self._fold())
-        for group in range(len(self._passing.graphs.decision().groups)):
-            self._outbox.trim(group, EVERYTHING)  # nothing here reads the log
+        self._records.fold(self._fold())
+        self._records.release_log(len(self._passing.graphs.decision().groups))
         return True
 
     def _fold(self) -> list[Record]:
@@ -139,7 +134,7 @@ class PropagationGraph(Machine):
         previous: tuple[Decision, ...] = () if graphs.previous is None else (graphs.previous,)
         records: list[Record] = [
             Summary(
-                self._passing.outlets.next_seqno(),
+                self._passing.outlets.numbers.following,
                 self._asked.count(),
                 self._passing.places.fold_uncounted(),
                 previous,

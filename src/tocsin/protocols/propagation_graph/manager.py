@@ -7,7 +7,7 @@ manager tells them until they have confirmed.
 from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.messages import Change, Decision, Heard, Plan
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
@@ -25,14 +25,14 @@ class Manager:
         setup: Setup,
         options: PropagationGraphOptions,
         graphs: Graphs,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self._site = setup.site
         self._sites = setup.sites
         self._resend_us: int = options.resend_us
         self._graphs = graphs
-        self._checkpoints = checkpoints
+        self._records = records
         self._outbox = outbox
         self._made: dict[int, Decision] = {}  # by number: from the graph before the first not heard of by all
         self._unheard: dict[int, list[SiteId]] = {}  # by number: who has to be told and has not confirmed
@@ -59,7 +59,7 @@ class Manager:
             groups.append(())
         groups[change.group] = change.members
         decision = Decision(last.number + 1, tuple(groups), tuple(sorted(applied.items())))
-        self._checkpoints.persist(Planned(decision))
+        self._records.persist(Planned(decision))
         self.note(decision)
         self.tell(now)
         return decision

@@ -7,9 +7,9 @@ This part makes the parts and hands them what comes. Which graph is the present 
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Record
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.acks import ACK, FIRST_SOURCE, TO_PARENTS, AckTimers
 from tocsin.protocols.propagation_graph.application import Application
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
 from tocsin.protocols.propagation_graph.children import RESEND, Children
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.history import History
@@ -33,7 +33,7 @@ class MessagePassing:
         setup: Setup,
         options: PropagationGraphOptions,
         history: History | None,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self.history = history  # what a site that is away may need; None where none is ever left out
@@ -47,7 +47,7 @@ class MessagePassing:
         self.children = Children(
             setup, options, self.graphs, self.places, self.outlets, self._submissions, history, acks, outbox
         )
-        self.order = Order(self.graphs, self.places, history, self.children, self.application, checkpoints)
+        self.order = Order(self.graphs, self.places, history, self.children, self.application, records)
         self.parent = Parent(setup, options, self.graphs, self.order, self.children, acks, outbox)
         self.primary = Primary(setup, options, self.graphs, self.places, self._submissions, self.order)
         self.sources = Sources(
@@ -58,7 +58,7 @@ class MessagePassing:
             self.outlets,
             self.primary,
             self.application,
-            checkpoints,
+            records,
             outbox,
         )
 

@@ -8,14 +8,13 @@ The messages come in the order of the paper: passing messages down the trees (se
 5.1, atomic), and deciding on a graph without a failed site, and its return (section 5.2.1, non-atomic).
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import msgspec
-from msgspec import Meta
 
+from tocsin.core.data import Number
 from tocsin.core.message import Message
 
-Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number or a count
 Pair = tuple[Number, Number]
 Numbers = tuple[Number, ...]
 

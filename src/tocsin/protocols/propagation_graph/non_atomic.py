@@ -17,9 +17,9 @@ the order of the keys, then open the next graph.
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.asked import AskedChanges
-from tocsin.protocols.propagation_graph.ballots import Ballots
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
+from tocsin.protocols.propagation_graph.ballots import GraphBallots
 from tocsin.protocols.propagation_graph.closing import Closing
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.deciding import GRACE, PUSH, Deciding
@@ -76,7 +76,7 @@ class NonAtomicRecovery(Recovery):
         passing: MessagePassing,
         history: History,
         asked: AskedChanges,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self._site = setup.site
@@ -86,15 +86,15 @@ class NonAtomicRecovery(Recovery):
         self._graphs = passing.graphs
         self._history = history
         self._asked = asked
-        self._checkpoints = checkpoints
+        self._records = records
         self._outbox = outbox
         self._held = Held()
         self._decided = DecidedGraphs(outbox)
         self._detector = Detector(setup, options, passing.graphs, passing.outlets, outbox)
         self._wishes = Wishes(setup, options, passing.graphs, self._detector, self._decided, asked, outbox)
-        self._ballots = Ballots(setup, checkpoints)
+        self._ballots = GraphBallots(setup, records)
         self._fetching = Fetching(setup, options, passing.graphs, history, passing.application, outbox)
-        self._closing = Closing(passing, history, self._fetching, checkpoints)
+        self._closing = Closing(passing, history, self._fetching, records)
         self._deciding = Deciding(
             setup,
             options,
@@ -343,7 +343,7 @@ class NonAtomicRecovery(Recovery):
         """Deliver what was missing, in the order of the keys, and open the next graph."""
         closed = self._graphs.present
         self._closing.complete(decision)
-        self._checkpoints.persist(Opened(decision))
+        self._records.persist(Opened(decision))
         self._fetching.stop()
         self._passing.children.cancel_timers(closed)
         self._wishes.cancel_timer()

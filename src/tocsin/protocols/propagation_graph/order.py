@@ -9,8 +9,8 @@ number of sites.
 """
 
 from tocsin.core.machine import Micros
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.application import Application
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
 from tocsin.protocols.propagation_graph.children import Children
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.history import History
@@ -29,19 +29,19 @@ class Order:
         history: History | None,
         children: Children,
         application: Application,
-        checkpoints: Checkpoints,
+        records: Records,
     ) -> None:
         self._graphs = graphs
         self._places = places
         self._history = history  # what a site that is away may need; None where none is ever left out
         self._children = children
         self._application = application
-        self._checkpoints = checkpoints
+        self._records = records
 
     def take(self, now: Micros, record: Passed) -> None:
         """A message of the present graph comes next here: keep it, deliver it, send it on."""
         stage = self._graphs.present
-        self._checkpoints.persist(record)
+        self._records.persist(record)
         self.note(stage, record)
         if self._application.hears(stage, record.group):
             self._application.deliver(record)
@@ -50,7 +50,7 @@ class Order:
 
     def take_late(self, record: Passed) -> None:
         """A message of the present graph, which is decided to end, came from elsewhere: keep it and deliver it."""
-        self._checkpoints.persist(record)
+        self._records.persist(record)
         self.note(self._graphs.present, record)
         self._application.deliver(record)
 

@@ -2,6 +2,7 @@
 
 from tocsin.core.machine import GroupId
 from tocsin.core.message import Record
+from tocsin.core.own_messages import OwnNumbers
 from tocsin.protocols.propagation_graph.edges import OutEdge
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.messages import Ack
@@ -79,7 +80,7 @@ class Outlets:
         self._backlog: int = options.backlog
         self._causal: bool = options.causal
         self._graphs = graphs
-        self._next_seqno = 0  # next to assign; every smaller number is persisted
+        self.numbers = OwnNumbers()
         self.by_group: dict[GroupId, Outlet] = {}
 
     def room(self) -> int:
@@ -103,11 +104,11 @@ class Outlets:
 
     def next_record(self, group: GroupId, payload: bytes) -> Sent:
         """The record of the next broadcast, to be persisted and `put`."""
-        return Sent(group, self._next_seqno, self.outlet(group).end, payload)
+        return Sent(group, self.numbers.following, self.outlet(group).end, payload)
 
     def put(self, record: Sent) -> Outlet:
         """A broadcast has its number and its place; also when it is read back after a crash."""
-        self._next_seqno = max(self._next_seqno, record.seqno + 1)
+        self.numbers.recall(record.seqno)
         outlet = self.outlet(record.group)
         outlet.put(record)
         if self._causal:
@@ -119,12 +120,6 @@ class Outlets:
             outlet.start_over()
 
     # Checkpoints
-
-    def next_seqno(self) -> int:
-        return self._next_seqno
-
-    def recall_next_seqno(self, next_seqno: int) -> None:
-        self._next_seqno = next_seqno
 
     def recall(self, record: Settled) -> None:
         """The messages that are not settled follow."""

@@ -1,7 +1,8 @@
 """What `propagation_graph` keeps on stable storage: what happened, and the checkpoints it is folded into."""
 
+from tocsin.core.data import Number
 from tocsin.core.message import Record
-from tocsin.protocols.propagation_graph.messages import Decision, Number, Numbers, Pair, message_text
+from tocsin.protocols.propagation_graph.messages import Decision, Numbers, Pair, message_text
 
 
 class Sent(Record, frozen=True):

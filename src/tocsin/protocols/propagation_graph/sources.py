@@ -13,8 +13,8 @@ delivered of other groups. What was ordered in an older graph comes first at eve
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
+from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.application import Application
-from tocsin.protocols.propagation_graph.checkpoint import Checkpoints
 from tocsin.protocols.propagation_graph.edges import wanted
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.messages import Ack, Null, Submit
@@ -38,7 +38,7 @@ class Sources:
         outlets: Outlets,
         primary: Primary,
         application: Application,
-        checkpoints: Checkpoints,
+        records: Records,
         outbox: Outbox,
     ) -> None:
         self._site = setup.site
@@ -50,12 +50,12 @@ class Sources:
         self._outlets = outlets
         self._primary = primary
         self._application = application
-        self._checkpoints = checkpoints
+        self._records = records
         self._outbox = outbox
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         record = self._outlets.next_record(group, payload)
-        self._checkpoints.persist(record)
+        self._records.persist(record)
         self._pump(now, self._outlets.put(record))
         return record.seqno
 

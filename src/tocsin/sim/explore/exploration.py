@@ -74,7 +74,9 @@ def broken_promise(scenario: Scenario, locals_: list[Local], at_the_end: bool) -
         name: [scenario.names[site] for site in m]
         for name, m in zip(scenario.group_names, scenario.groups, strict=False)
     }
-    promised = [name for name in scenario.protocol.guarantees if at_the_end or name not in AT_THE_END]
+    promised = [
+        name for name in scenario.protocol.promised(len(scenario.groups)) if at_the_end or name not in AT_THE_END
+    ]
     report = check(trace.rows(), groups, properties=promised)
     for name, verdict in report.properties.items():
         if verdict.verdict == FAIL:

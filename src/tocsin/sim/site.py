@@ -294,6 +294,7 @@ class Site:
 
     def _apply(self, now: Micros, effect: Effect) -> None:
         if isinstance(effect, Send):
+            self.handled += 1
             self._world.transmit(now, self.site, effect.target, effect.message)
         elif isinstance(effect, SetTimer):
             self._set_timer(now, effect)
@@ -307,7 +308,7 @@ class Site:
                 now, self.site, effect.group, effect.origin, effect.seqno, len(effect.payload), position, self.view
             )
         elif isinstance(effect, Multicast):
-            self._world.transmit_many(now, self.site, effect.targets, effect.message)
+            self.handled += self._world.transmit_many(now, self.site, effect.targets, effect.message)
         elif isinstance(effect, _Broadcast):
             self._world.on_broadcast(now, self.site, effect.group, effect.seqno, effect.size)
         else:

@@ -15,7 +15,8 @@ class Surroundings(ABC):
     def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None: ...
 
     @abstractmethod
-    def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> None: ...
+    def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> int:
+        """How many messages it took: one where the network has a multicast."""
 
     @abstractmethod
     def on_receive(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:

@@ -101,7 +101,6 @@ class World(Surroundings):
         tally = self.tally
         kind: str = message.kind
         tally.sends[kind] = tally.sends.get(kind, 0) + 1
-        self.sites[source].handled += 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
@@ -109,23 +108,23 @@ class World(Surroundings):
             self._note_message(now, source, "send", target, message, size)
         network.send(now, source, target, message, size)
 
-    def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> None:
+    def transmit_many(self, now: Micros, source: SiteId, targets: list[SiteId], message: Message) -> int:
         network = self.network
         assert network is not None
         if not network.has_multicast:
             for target in targets:
                 self.transmit(now, source, target, message)
-            return
+            return len(targets)
         tally = self.tally
         kind: str = message.kind
         tally.multicasts[kind] = tally.multicasts.get(kind, 0) + 1
-        self.sites[source].handled += 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
         if self.traces_messages:
             self._note_message(now, source, "send", -1, message, size)
         network.multicast(now, source, targets, message, size)
+        return 1
 
     def _through_codec(self, message: Message) -> tuple[Message, int]:
         """The message as its receiver will decode it, and its size."""

@@ -43,6 +43,7 @@ class Switched(Network):
 
     def _travel(self, into: list[int], node: int, reached: dict[int, Micros]) -> Micros:
         """Take the message to a node over links that have not carried it yet; when it arrives, -1 for never."""
+        topology = self._topology
         path: list[int] = []  # links to cross, last first
         here = node
         while here not in reached:
@@ -50,16 +51,18 @@ class Switched(Network):
             if link < 0:
                 return -1
             path.append(link)
-            here = self._topology.other_end(link, here)
+            here = topology.other_end(link, here)
         at = reached[here]
-        conditions = self.carrier.conditions
+        links = self._links
+        delay = self.carrier.conditions.delay
+        rng = self.carrier.conditions.rng
         while path:
             link = path.pop()
-            here = self._topology.other_end(link, here)
+            here = topology.other_end(link, here)
             if at >= 0:
-                self._links.count(link)
-                at += conditions.delay.draw(conditions.rng)
-                if conditions.rng.chance(self._topology.link_loss[link]):
+                links.count(link)
+                at += delay.draw(rng)
+                if rng.chance(topology.link_loss[link]):
                     at = -1
             reached[here] = at
         return at

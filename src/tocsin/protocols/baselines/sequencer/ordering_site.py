@@ -318,6 +318,7 @@ class OrderingSite:
     # Timers
 
     def on_timer(self, now: Micros, timer: str) -> bool:
+        """True: this site has the token, and own messages to order or an election won."""
         self.timers.fired(timer)
         if timer == SUBMIT:
             return self._on_submit_timer(now)
@@ -379,7 +380,7 @@ class OrderingSite:
         if self._lagging() and not self.election.candidate and self.peers:
             in_a_hurry = len(self.repair.early) > 0 or self.log.matched < self.repair.known_end
             self.timers.set(GAP, now + (patience_us if in_a_hurry else 2 * patience_us))
-        if self.token.is_behind():
+        if self.token.has_to_check():
             self.timers.set(CHECK, now + self._resend_us)
         if self.token.hop > self.token.taken and self.token.is_passed_on():
             self.timers.set(PASS, now + patience_us)

@@ -40,8 +40,12 @@ class TokenSite:
     # Questions
 
     def everywhere(self) -> int:
-        """Below this position every site on the token list is known to have the order."""
-        return min([self.have[site] for site in range(self._sites) if site not in self.absent])
+        """Below this position every site on the token list, which is never empty, is known to have the order."""
+        least = -1
+        for site in range(self._sites):
+            if (least < 0 or self.have[site] < least) and site not in self.absent:
+                least = self.have[site]
+        return least
 
     def next_site(self) -> SiteId:
         """The next on the token list; this site itself, if nobody else is on it."""
@@ -57,10 +61,13 @@ class TokenSite:
         """Whether this site gave the token to the next one, as far as known."""
         return not self.here and self.orderer == self.next_site()
 
-    def is_behind(self) -> bool:
+    def has_to_check(self) -> bool:
         """Whether the token is here and somebody who has to be asked is not known to have everything."""
-        matched = self._log.matched
-        return self.here and min([self.have[site] for site in self._to_check()], default=matched) < matched
+        if self.here:
+            for site in self._to_check():
+                if self.have[site] < self._log.matched:
+                    return True
+        return False
 
     def status(self, ask: bool = False) -> Status:
         """The orderer's word, or where the token is."""
@@ -97,11 +104,10 @@ class TokenSite:
 
     def is_sound(self, token: SiteId, absent: tuple[int, ...]) -> bool:
         """Whether a correct site may have said so: a majority is on every token list."""
-        return (
-            token < self._sites
-            and max((*absent, 0)) < self._sites
-            and len(absent) <= self._sites - self._terms.majority
-        )
+        for site in absent:
+            if site >= self._sites:
+                return False
+        return token < self._sites and len(absent) <= self._sites - self._terms.majority
 
     def is_complete(self, have: tuple[int, ...]) -> bool:
         return not self.rotate or len(have) == self._sites

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SCHEMA, STRINGS
+from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SIMULATED, STRINGS
 from tocsin.traces.writer import COMPRESSION, ROW_GROUP_ROWS
 
 SITES = [f"s{number}" for number in range(10)]
@@ -20,6 +20,7 @@ GROUPS = {
     "beta": [3, 4, 5, 6, 7, 8],
     "gamma": [0, 1, 5, 6, 7, 8, 9],
 }
+WORDS = [name for name in STRINGS if name in SIMULATED.names]
 BLOCK_MESSAGES = 1 << 20  # made at a time
 GAP_US = 20  # between two messages of the global order
 
@@ -54,12 +55,10 @@ def _write_site(folder: Path, site: int, group: np.ndarray, origin: np.ndarray, 
     is_delivery = np.concatenate((np.ones(len(delivered), np.bool_), np.zeros(len(own), np.bool_)))
     order = np.lexsort((message, when))
     message, when, is_delivery = message[order], when[order], is_delivery[order]
-    schema = SCHEMA.with_metadata({CLOCK_KEY: ONE_CLOCK})
+    schema = SIMULATED.with_metadata({CLOCK_KEY: ONE_CLOCK})
     path = folder / f"{SITES[site]}.parquet"
     position = np.zeros(len(GROUPS), np.int64)
-    with pq.ParquetWriter(
-        path, schema, compression=COMPRESSION, use_dictionary=list(STRINGS), store_schema=False
-    ) as writer:
+    with pq.ParquetWriter(path, schema, compression=COMPRESSION, use_dictionary=WORDS, store_schema=False) as writer:
         for start in range(0, len(message), BLOCK_MESSAGES):
             end = min(start + BLOCK_MESSAGES, len(message))
             chosen = message[start:end]
@@ -79,7 +78,7 @@ def _write_site(folder: Path, site: int, group: np.ndarray, origin: np.ndarray, 
                 pa.array(np.full(size, 100, np.int32)),
                 pa.array(places, mask=~is_delivery[start:end]),
                 pa.nulls(size, pa.int64()),
-                pa.nulls(size, SCHEMA.field("members").type),
+                pa.nulls(size, SIMULATED.field("members").type),
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=ROW_GROUP_ROWS)
     return len(message)

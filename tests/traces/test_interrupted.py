@@ -14,7 +14,8 @@ import pytest
 
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.traces import spool, writer
-from tocsin.traces.parquet import TraceWriter, read_rows
+from tocsin.traces.reader import read_rows
+from tocsin.traces.writer import TraceWriter
 
 
 @pytest.fixture(autouse=True)

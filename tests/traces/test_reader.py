@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tocsin.core.errors import InputError
-from tocsin.traces.parquet import SCHEMA, TraceWriter, read_rows
+from tocsin.traces.reader import read_rows
+from tocsin.traces.schema import SCHEMA
+from tocsin.traces.writer import TraceWriter
 from tocsin.traces.rows import Row
 
 ROWS = [
@@ -130,7 +132,7 @@ def test_a_cut_file(tmp_path: Path) -> None:
 def test_missing_and_empty_places(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         list(read_rows([tmp_path / "nowhere"]))
-    with pytest.raises(InputError, match=r"expected a folder with traces \(\*.parquet\), found none in it"):
+    with pytest.raises(InputError, match=r"expected a folder with traces \(\*.parquet, \*.arrow\), found none in it"):
         list(read_rows([tmp_path]))
 
 

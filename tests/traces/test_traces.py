@@ -4,12 +4,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tocsin.traces import spool, writer
 from tocsin.traces.buffer import TraceBuffer
-from tocsin.traces.parquet import SCHEMA, TraceWriter, has_one_clock, read_rows
+from tocsin.traces.reader import has_one_clock, read_rows
+from tocsin.traces.schema import SCHEMA, SIMULATED
+from tocsin.traces.writer import TraceWriter, write_batches
 from tocsin.traces.rows import Row
 
 EVENTS_OF_TESTS: tuple[tuple[Any, ...], ...] = (
@@ -59,7 +62,7 @@ def test_a_site_keeps_together_and_row_groups_are_bounded(tmp_path: Path) -> Non
     with TraceWriter(tmp_path / "t.parquet", "r", ["a", "b", "c"]) as sink:
         fill(sink, 3, 500, seed=1)
     file = pq.ParquetFile(tmp_path / "t.parquet")
-    assert file.schema_arrow.remove_metadata() == SCHEMA
+    assert file.schema_arrow.remove_metadata() == SIMULATED
     sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
     assert max(sizes) <= 40 and len(sizes) <= 500 // 40 + 3
     rows = list(read_rows([tmp_path / "t.parquet"]))
@@ -77,9 +80,11 @@ def test_the_same_rows_make_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_file_says_whose_clock_it_has(tmp_path: Path) -> None:
-    for name, one_clock in (("simulated", True), ("live", False)):
-        with TraceWriter(tmp_path / name, "r", ["a"], one_clock=one_clock) as sink:
-            sink.append(0, 1, "crash")
+    with TraceWriter(tmp_path / "simulated", "r", ["a"]) as sink:
+        sink.append(0, 1, "crash")
+    crash = {"run": "r", "site": "a", "order": 0, "time_us": 1, "event": "crash"}
+    assert write_batches(tmp_path / "live", pa.Table.from_pylist([crash], SCHEMA).to_batches()) == 1
+    assert list(read_rows([tmp_path / "live"])) == list(read_rows([tmp_path / "simulated"]))
     assert has_one_clock([tmp_path / "simulated"])
     assert not has_one_clock([tmp_path / "live"])
     assert not has_one_clock([tmp_path / "simulated", tmp_path / "live"])

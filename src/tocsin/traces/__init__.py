@@ -1,1 +1,2 @@
-"""Traces: rows (`rows`), in memory (`buffer`), and in Parquet files (`parquet`, the only part that needs Arrow)."""
+"""Traces, the one schema of what happened: rows (`rows`), in memory (`buffer`), and in files (`schema`, `files`, `reader`,
+`writer`: the parts that need Arrow)."""

@@ -6,30 +6,38 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
+from tocsin.traces.files import SUFFIXES, open_trace
 from tocsin.traces.rows import EVENTS, Row
-from tocsin.traces.schema import CLOCK_KEY, COLUMNS, NEVER_NULL, ONE_CLOCK, STRINGS, check_schema
+from tocsin.traces.schema import COLUMNS, NEVER_NULL, check_schema
 
 BATCH_ROWS: Final = 32_768  # decoded at once
 
 
 def trace_files(paths: Iterable[Path]) -> list[Path]:
-    """The files meant: a file is itself; a folder is every `*.parquet` below it, by name, hidden ones left out."""
+    """The files meant: a file is itself; a folder is every `*.parquet` and `*.arrow` below it, by name, hidden ones
+    left out."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = [file for file in sorted(path.rglob("*.parquet")) if _is_visible(file, path)]
+            below = sorted(path.rglob("*"))
+            found = [file for file in below if is_trace_name(file.relative_to(path).parts) and file.is_file()]
             if not found:
-                raise InputError(f"{path}: expected a folder with traces (*.parquet), found none in it")
+                raise InputError(f"{path}: expected a folder with traces (*.parquet, *.arrow), found none in it")
             files.extend(found)
         elif path.exists():
             files.append(path)
         else:
             raise InputError(f"{path}: cannot be read: no such file or folder")
     return files
+
+
+def is_trace_name(parts: Iterable[str]) -> bool:
+    """Whether a file in a folder is part of the trace, by its path from there: hidden ones are not."""
+    names = list(parts)
+    return names[-1].endswith(SUFFIXES) and not any(name.startswith((".", "_")) for name in names)
 
 
 def read_rows(paths: Iterable[Path]) -> Iterator[Row]:
@@ -41,8 +49,8 @@ def read_rows(paths: Iterable[Path]) -> Iterator[Row]:
 def has_one_clock(paths: Iterable[Path]) -> bool:
     """Whether every file says that all its sites' times are of one clock."""
     for path in trace_files(paths):
-        with _open(path) as file:
-            if (file.metadata.metadata or {}).get(CLOCK_KEY) != ONE_CLOCK:
+        with open_trace(str(path)) as file:
+            if not file.one_clock:
                 return False
     return True
 
@@ -51,44 +59,17 @@ def count_rows(paths: Iterable[Path]) -> int:
     """How many rows `read_rows` will give; read from the ends of the files."""
     total = 0
     for path in trace_files(paths):
-        with _open(path) as file:
-            total += file.metadata.num_rows
+        with open_trace(str(path)) as file:
+            total += file.rows
     return total
 
 
-def _is_visible(file: Path, below: Path) -> bool:
-    return file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(below).parts)
-
-
-def _open(path: Path) -> Any:
-    try:
-        metadata = pq.read_metadata(path)
-        present = set(metadata.schema.to_arrow_schema().names)
-        return pq.ParquetFile(
-            path,
-            metadata=metadata,
-            read_dictionary=[name for name in STRINGS if name in present],
-            page_checksum_verification=True,
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: expected a Parquet file: {_first_line(error)}") from None
-
-
 def _file_rows(path: Path) -> Iterator[Row]:
-    with _open(path) as file:
-        check_schema(file.schema_arrow, str(path))
-        present = [name for name in COLUMNS if name in file.schema_arrow.names]
+    with open_trace(str(path), verify=True) as file:
+        check_schema(file.schema, str(path))
+        present = [name for name in COLUMNS if name in file.schema.names]
         first = 0  # number in the file of the batch's first row
-        batches = file.iter_batches(BATCH_ROWS, columns=present, use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-                if batch is not None:
-                    batch.validate(full=True)  # bytes that changed on disk may still decode, to nonsense
-            except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{path}: cannot be read after row {first}: {_first_line(error)}") from None
-            if batch is None:
-                return
+        for batch in file.batches(present, BATCH_ROWS):
             _refuse_nulls(batch, path, first)
             columns = [
                 _values(batch.column(name), path) if name in present else repeat(None, batch.num_rows)
@@ -132,10 +113,6 @@ def _refuse_unknown_events(events: Iterable[Any], path: Path, first: int) -> Non
     raise InputError(
         f"{path}: row {first + row}, column `event`: unknown event `{event}`{suggestion(event, list(EVENTS))}"
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 _KNOWN: Final = frozenset(EVENTS)

@@ -1,11 +1,19 @@
-"""The one Arrow schema of traces, and what a file has to be to count as a trace."""
+"""The one Arrow schema of what happened, and what a file has to be to count as a trace.
+
+Simulated runs, journals of live members and the logs of other systems all have these columns; a column that a file does
+not have is a column of nulls. The simulator writes the columns that it fills (`SIMULATED`), so that its files are, byte
+for byte, what they were before live members had columns of their own; a journal has all columns in every file, because
+other readers (Polars, DuckDB, Spark) take the files of a folder as one table and expect one schema.
+"""
 
 from typing import Any, Final
 
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
-from tocsin.traces.rows import Row
+from tocsin.traces.rows import LIVE_COLUMNS, Row
+
+PAYLOAD: Final = "payload"  # of journals only, and not part of a `Row`
 
 SCHEMA: Final = pa.schema(
     [
@@ -23,16 +31,24 @@ SCHEMA: Final = pa.schema(
         pa.field("position", pa.int64()),
         pa.field("view", pa.int64()),
         pa.field("members", pa.list_(pa.string())),
+        pa.field("primary", pa.bool_()),
+        pa.field("incarnation", pa.string()),
+        pa.field("producer", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("sent_us", pa.int64()),
+        pa.field(PAYLOAD, pa.binary()),
     ]
 )
-COLUMNS: Final = tuple(SCHEMA.names)
+COLUMNS: Final = Row._fields  # what a reader of rows asks for
+SIMULATED: Final = pa.schema([field for field in SCHEMA if field.name not in (*LIVE_COLUMNS, PAYLOAD)])
+WITHOUT_PAYLOAD: Final = pa.schema([field for field in SCHEMA if field.name != PAYLOAD])
 STRINGS: Final = tuple(field.name for field in SCHEMA if pa.types.is_string(field.type))
 REQUIRED: Final = COLUMNS[:8]  # without these a file is no trace; of the others, an absent column is a column of nulls
 NEVER_NULL: Final = tuple(field.name for field in SCHEMA if not field.nullable)
 
-assert Row._fields == COLUMNS
+assert COLUMNS == tuple(WITHOUT_PAYLOAD.names)
 
-CLOCK_KEY: Final = b"tocsin.clock"  # Parquet key-value metadata: "one" when all sites' time_us are of one clock
+CLOCK_KEY: Final = b"tocsin.clock"  # a file's key-value metadata: "one" when all sites' time_us are of one clock
 ONE_CLOCK: Final = b"one"
 SITE_CLOCKS: Final = b"site"
 
@@ -61,8 +77,12 @@ def _fits(found: Any, expected: Any) -> bool:
         return bool(pa.types.is_integer(found))
     if pa.types.is_string(expected):
         return _is_text(found)
-    listed = pa.types.is_list(found) or pa.types.is_large_list(found)
-    return listed and (_is_text(found.value_type) or pa.types.is_null(found.value_type))
+    if pa.types.is_list(expected):
+        listed = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return listed and (_is_text(found.value_type) or pa.types.is_null(found.value_type))
+    if pa.types.is_boolean(expected):
+        return bool(pa.types.is_boolean(found))
+    return True  # payloads: whatever they are, nobody here looks into them
 
 
 def _is_text(found: Any) -> bool:

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tocsin.traces.schema import SCHEMA
+from tocsin.traces.schema import SIMULATED
 
 BLOCK_ROWS: Final = 8_192  # what is read back at once; small, because a block at a border is read twice
 CODEC: Final = "lz4"  # 5 times smaller than plain for a fraction of the time of making the columns
 
 # a row as it is appended: the site's place, then the columns from time_us on; run and order are known at the end
-SPOOLED: Final = pa.schema([pa.field("site", pa.int32()), *list(SCHEMA)[3:]])
+SPOOLED: Final = pa.schema([pa.field("site", pa.int32()), *list(SIMULATED)[3:]])
 
 
 class _Block(NamedTuple):

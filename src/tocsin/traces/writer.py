@@ -1,14 +1,12 @@
-"""Writes a trace as one Parquet file: each site's rows together, in order, in row groups of bounded size.
+"""Writes a trace as one Parquet file: each site's rows together, in order, in row groups of bounded size. `TraceWriter`
+takes the simulator's events one by one; `write_batches` takes what live members noted.
 
 Nobody ever sees a part of a trace: it is put together in a hidden file beside its place, and renamed when it is whole.
 After Ctrl-C the rows so far make a valid, shorter trace; after kill -9 there is none, and the next writer removes what
 is left of it.
 """
 
-import fcntl
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final
@@ -18,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import EnvironmentMissing, InputError
-from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SCHEMA, SITE_CLOCKS, STRINGS
+from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, SIMULATED, SITE_CLOCKS, STRINGS, WITHOUT_PAYLOAD
 from tocsin.traces.spool import Spool
+from tocsin.traces.whole_file import WholeFile, remove_leftovers
 
 SPILL_ROWS: Final = 100_000  # rows held as Python objects, about 400 bytes each; benchmarks/traces.py
 ROW_GROUP_ROWS: Final = 262_144  # the format allows a million; a quarter keeps reader and writer small
 COMPRESSION: Final = "zstd"
-PART_SUFFIX: Final = ".part"
 
 
 class TraceWriter:
@@ -41,7 +39,7 @@ class TraceWriter:
         self._closed = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _remove_leftovers(path)
+            remove_leftovers(path)
             self._spool = Spool(path.parent, len(sites))
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
@@ -74,7 +72,7 @@ class TraceWriter:
         self._closed = True
         try:
             self._put_aside()
-            with _BesideThenRenamed(self.path) as file:
+            with WholeFile(self.path) as file:
                 self._write(file)
         except OSError as error:
             raise self._no_room(error) from None
@@ -111,15 +109,7 @@ class TraceWriter:
             self.discard()
 
     def _write(self, file: IO[bytes]) -> None:
-        with pq.ParquetWriter(
-            file,
-            SCHEMA,
-            compression=COMPRESSION,
-            use_dictionary=list(STRINGS),
-            write_page_checksum=True,
-            store_schema=False,
-        ) as writer:
-            writer.add_key_value_metadata({CLOCK_KEY: self._clock})
+        with _parquet(file, SIMULATED, self._clock) as writer:
             for first, end in self._site_ranges():
                 for table in self._tables(first, end):
                     writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -161,54 +151,49 @@ class TraceWriter:
         counts = np.diff(starts, append=len(sites))
         order = np.arange(len(sites), dtype=np.int64) - np.repeat(starts, counts) + first_order
         columns = [pa.repeat(self._run, len(sites)), self._sites.take(pa.array(sites)), pa.array(order)]
-        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=SCHEMA)
+        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=SIMULATED)
 
 
-class _BesideThenRenamed:
-    """A hidden file that takes its name when it is whole. It is locked while its writer lives."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> IO[bytes]:
-        descriptor, self._temporary = tempfile.mkstemp(PART_SUFFIX, _part_prefix(self._path), self._path.parent)
-        os.fchmod(descriptor, 0o666 & ~_umask())
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        self._file = os.fdopen(descriptor, "wb")
-        return self._file
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                os.replace(self._temporary, self._path)
-        finally:
-            self._file.close()
-            if os.path.exists(self._temporary):
-                os.unlink(self._temporary)
+def write_batches(path: Path, batches: Iterable[Any]) -> int:
+    """Write rows that live members noted, without their payloads, each by its own clock; the number of rows. They come
+    as record batches, each site's together and in order. No folder is made: a mistyped path must not make one."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: cannot be written: no such folder; make it first: mkdir -p {path.parent}")
+    rows = 0
+    try:
+        remove_leftovers(path)
+        with WholeFile(path) as file, _parquet(file, WITHOUT_PAYLOAD, SITE_CLOCKS) as writer:
+            for table in _in_row_groups(batches):
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                rows += table.num_rows
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+    return rows
 
 
-def _part_prefix(path: Path) -> str:
-    return f".{path.name}."
+def _in_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
+    """Tables of about a row group each."""
+    pending: list[Any] = []
+    rows = 0
+    for batch in batches:
+        pending.append(batch.select(WITHOUT_PAYLOAD.names))
+        rows += batch.num_rows
+        if rows >= ROW_GROUP_ROWS:
+            yield pa.Table.from_batches(pending).replace_schema_metadata(None)
+            pending, rows = [], 0
+    if pending:
+        yield pa.Table.from_batches(pending).replace_schema_metadata(None)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Remove the parts of writers of this file that were killed: nobody holds their locks."""
-    for entry in os.scandir(path.parent):
-        if not (entry.name.startswith(_part_prefix(path)) and entry.name.endswith(PART_SUFFIX)):
-            continue
-        with open(entry.path, "rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            os.unlink(entry.path)
+def _parquet(file: IO[bytes], schema: Any, clock: bytes) -> Any:
+    """A writer of Parquet as all traces have it."""
+    writer = pq.ParquetWriter(
+        file,
+        schema,
+        compression=COMPRESSION,
+        use_dictionary=[name for name in STRINGS if name in schema.names],
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    writer.add_key_value_metadata({CLOCK_KEY: clock})
+    return writer

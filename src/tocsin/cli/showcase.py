@@ -19,13 +19,12 @@ from tocsin.cli.showcase_stage import LOSS, SITES, Stage
 from tocsin.core.errors import TocsinError
 from tocsin.live.storage.trace import write_trace
 from tocsin.properties import FAIL, PASS, check
-from tocsin.traces.parquet import read_rows
 
 EXAMPLES = """\
 examples:
   tocsin showcase                       about a minute; nothing is left behind but the page and the trace
   tocsin showcase --messages 5000       a short one
-  tocsin showcase --engine check        judge in plain Python in place of Spark
+  tocsin showcase --engine check        judge in this process in place of Spark
 exit code: 0 every property holds, 1 one does not
 """
 FINISH_SECONDS_MAX = 120.0
@@ -114,7 +113,7 @@ def _show(progress: Progress, bars: dict[str, TaskID], state: dict[str, tuple[in
 
 
 def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The properties of the trace, by Spark where it runs here, by plain Python otherwise; both decide alike."""
+    """The properties of the trace, by Spark where it runs here, by this process otherwise; both decide alike."""
     if engine == "spark":
         console.print("         asking Spark which guarantees held")
         command = (sys.executable, "-m", "tocsin.cli.main", "audit", str(trace), "--json")
@@ -123,8 +122,8 @@ def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, d
             properties: dict[str, dict[str, Any]] = json.loads(done.stdout)["properties"]
             return "tocsin audit, on Spark", properties
         reason = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-        console.print(f"         Spark does not run here ({reason[:150]}); plain Python decides")
-    report = check(read_rows([trace]), one_clock=False)
+        console.print(f"         Spark does not run here ({reason[:150]}); this process decides")
+    report = check(trace, one_clock=False)
     found = {
         name: {
             "verdict": verdict.verdict,
@@ -134,7 +133,7 @@ def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, d
         }
         for name, verdict in report.properties.items()
     }
-    return "tocsin check, in plain Python", found
+    return "tocsin check, in this process", found
 
 
 def _print_verdicts(console: Console, properties: dict[str, dict[str, Any]], engine: str) -> None:

@@ -10,11 +10,10 @@ from tocsin.cli.progress import Bar
 from tocsin.cli.tables import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.properties import Report
-from tocsin.sim.run import SLICE_EVENTS, answer, check_rows
+from tocsin.sim.run import SLICE_EVENTS, answer, check_file, check_rows
 from tocsin.sim.scenario import Scenario, load_scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.traces.buffer import TraceBuffer
-from tocsin.traces.reader import read_rows
 from tocsin.traces.writer import TraceWriter
 
 EXAMPLES = """\
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         with TraceWriter(path, run_name, scenario.names, one_clock=True) as writer:
             simulation = scenario.build(arguments.seed, writer)
             whole = _run(scenario, simulation)
-        report = check_rows(scenario, read_rows([path]))
+        report = check_file(scenario, path)
     result = answer(scenario, arguments.seed, simulation, report)
     if arguments.json:
         print(json.dumps(result))

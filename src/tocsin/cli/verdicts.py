@@ -12,7 +12,7 @@ from rich.table import Table
 from tocsin.cli.tables import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
-from tocsin.properties import LEVELS, NOT_CHECKABLE, Report, failed_properties, unchecked_properties
+from tocsin.properties import LEVELS, NOT_CHECKABLE, Report
 from tocsin.traces.rows import Row
 
 
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def judge(verb: str, report: Report, level: str) -> int:
     """Say on stderr how the expected level stands; the exit code."""
-    failed = failed_properties(report, level)
-    unchecked = unchecked_properties(report, level)
+    failed = report.failed(level)
+    unchecked = report.unchecked(level)
     beside = f" (not checkable: {', '.join(unchecked)})" if unchecked else ""
     if failed:
         print(f"tocsin {verb}: level {level} does not hold: {', '.join(failed)} failed{beside}", file=sys.stderr)
@@ -42,18 +42,18 @@ def print_report(report: Report) -> None:
     print_verdicts(report)
     shown: dict[tuple[Row, ...], str] = {}  # witness: the property under which it was shown
     for name, verdict in report.properties.items():
-        if verdict.witness is None:
+        if verdict.evidence is None:
             continue
         console.print(f"\n[bold red]{name}[/]: {escape(verdict.why or '')}")
-        if verdict.witness in shown:
-            print(f"(the rows above, under {shown[verdict.witness]})")
+        if verdict.evidence in shown:
+            print(f"(the rows above, under {shown[verdict.evidence]})")
         else:
-            console.print(_witness_table(verdict.witness))
-            shown[verdict.witness] = name
+            console.print(_witness_table(verdict.evidence))
+            shown[verdict.evidence] = name
     print()
     for level in LEVELS:
-        failed = failed_properties(report, level)
-        unchecked = unchecked_properties(report, level)
+        failed = report.failed(level)
+        unchecked = report.unchecked(level)
         if failed:
             console.print(f"level {level:7} [red]fails[/] by {', '.join(failed)}")
         else:
@@ -87,7 +87,7 @@ def write_witnesses(report: Report, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, verdict in report.properties.items():
             path = folder / f"{name}.json"
-            if verdict.witness is None:
+            if verdict.evidence is None:
                 path.unlink(missing_ok=True)
             else:
                 document = {"property": name, **verdict.to_json_object()}

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tocsin.properties.graph import components
 from tocsin.properties.kernels.arrays import Flags, Ints, running_max_before
 from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.chains import find_chain
 from tocsin.properties.kernels.found import Found
+from tocsin.properties.kernels.graph import components
 from tocsin.properties.kernels.orders import Orders
 
 PAST_ENTRIES_MAX = 1 << 26  # of the table of pasts that is held at a time: half a gigabyte

@@ -4,10 +4,11 @@
     python benchmarks/traces.py growth     only the growth
     python benchmarks/traces.py memory     only the memory
 
-Growth: the processor time of each property (by the array kernels) on four times the rows, over that on the rows, best of a few; linear is 4.
-Shapes of runs: `ordered` (one total order, views), `fifo` (each origin's order only: everything is tangled),
-`straggler` (one total order, but two sites deliver the first message last: one tangle of everything), `sparse` (many
-sites, few deliveries each). Memory: the resident peak of a process that writes events, interleaved over its sites.
+Growth: the processor time of each property (by the array kernels) on four times the rows, over that on the rows, best
+of a few; linear is 4. Shapes of runs: `ordered` (one total order, views), `fifo` (each origin's order only: everything
+is tangled), `straggler` (one total order, but two sites deliver the first message last: one tangle of everything),
+`sparse` (many sites, few deliveries each). Memory: the resident peak of a process that writes events, interleaved over
+its sites.
 """
 
 import gc

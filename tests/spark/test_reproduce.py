@@ -246,7 +246,7 @@ def test_the_version_of_a_result_is_that_of_what_it_depends_on(tmp_path: Path) -
         assert other not in used(second), "a change there leaves the results as they are"
     (tmp_path / "g.json").write_text(json.dumps({"scenario": {"protocol": "lamport", "sites": 3}}))
     found = used(load_grid(tmp_path / "g.json"))
-    assert {"protocols.baselines.lamport.machine", "check.causal", "sim.networks.lossy"} <= found
+    assert {"protocols.baselines.lamport.machine", "properties.plain.causal", "sim.networks.lossy"} <= found
     assert "protocols.counter_token.machine" not in found
 
 

@@ -137,7 +137,7 @@ def encode(table: Any, without_views: bool = False) -> list[LogPart]:
 
 def _log_by_log(table: Any) -> Any:
     """The same table with each log's rows together, if it does not hold them so: a part for every few rows is slow."""
-    runs, run_names = column_codes(table, "run")
+    runs, _ = column_codes(table, "run")
     sites, site_names = column_codes(table, "site")
     logs = runs.astype(np.int64) * len(site_names) + sites
     parts = 1 + np.count_nonzero(logs[1:] != logs[:-1])

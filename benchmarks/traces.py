@@ -4,10 +4,11 @@
     python benchmarks/traces.py growth     only the growth
     python benchmarks/traces.py memory     only the memory
 
-Growth: the processor time of each property on four times the rows, over that on the rows, best of a few; linear is 4.
-Shapes of runs: `ordered` (one total order, views), `fifo` (each origin's order only: everything is tangled),
-`straggler` (one total order, but two sites deliver the first message last: one tangle of everything), `sparse` (many
-sites, few deliveries each). Memory: the resident peak of a process that writes events, interleaved over its sites.
+Growth: the processor time of each property (by the array kernels) on four times the rows, over that on the rows, best
+of a few; linear is 4. Shapes of runs: `ordered` (one total order, views), `fifo` (each origin's order only: everything
+is tangled), `straggler` (one total order, but two sites deliver the first message last: one tangle of everything),
+`sparse` (many sites, few deliveries each). Memory: the resident peak of a process that writes events, interleaved over
+its sites.
 """
 
 import gc
@@ -19,12 +20,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+
 from tocsin.live.operations.status import peak_memory_bytes
-from tocsin.properties.case import Case
-from tocsin.properties.collect import collect
-from tocsin.properties.properties import PROPERTIES
+from tocsin.properties import PROPERTIES
+from tocsin.properties.kernels.encode import encode
+from tocsin.properties.kernels.solve import solve_run
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import BROADCAST, DATA, DELIVER, RECEIVE, VIEW, Row
+from tocsin.traces.schema import SIMULATED
+
+ENCODE = "encode"
 
 MEMORY_EVENTS = 10_000_000
 MEMORY_MAX_BYTES = 600_000_000
@@ -64,7 +70,7 @@ def print_growth() -> float:
     gc.collect()
     gc.freeze()  # the collector must not walk through the rows of all shapes while one is measured
     worst = 0.0
-    for name in ["collect", *PROPERTIES]:
+    for name in [ENCODE, *PROPERTIES]:
         ratios = [growth(name, small[shape], large[shape]) for shape in SHAPES]
         worst = max(worst, *ratios)
         print(f"{name:20}" + "".join(f"{ratio:12.2f}" if ratio else f"{'-':>12}" for ratio in ratios), flush=True)
@@ -88,22 +94,26 @@ def growth(name: str, small: list[Row], large: list[Row]) -> float:
 
 
 def seconds(name: str, rows: list[Row]) -> float:
-    """Processor time of collecting the rows, or of one property on a run that no other property has looked at."""
+    """Processor time of making logs of a table's rows, or of one property on a run that no other has looked at."""
+    table = table_of(rows)
     began = time.process_time()
-    history = collect(rows).histories["run"]
-    if name != "collect":
-        case = Case(history, GROUPS, one_clock=True)
+    parts = encode(table)
+    if name != ENCODE:
         began = time.process_time()
-        PROPERTIES[name](case)
+        solve_run("run", parts, GROUPS, True, [name])
     return time.process_time() - began
 
 
 def seconds_of_all(rows: list[Row]) -> float:
+    table = table_of(rows)
     began = time.process_time()
-    case = Case(collect(rows).histories["run"], GROUPS, one_clock=True)
-    for check_property in PROPERTIES.values():
-        check_property(case)
+    solve_run("run", encode(table), GROUPS, True)
     return time.process_time() - began
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    columns = dict(zip(Row._fields, zip(*rows, strict=True), strict=True))
+    return pa.table([pa.array(columns[field.name], field.type) for field in SIMULATED], SIMULATED)
 
 
 def ordered(messages: int, late: int = 0) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Audits against their dumb twin, `check`: every verdict, every count, witnesses of the same size.
+"""Audits against their plain twin: every verdict, every count, witnesses of the same size.
 
 Whole runs, opened runs and runs cut into slices, through the same functions that Spark's tasks call, with limits
 so small that traces of a few dozen rows go through everything that is made for billions. More of the same in
@@ -6,30 +6,30 @@ so small that traces of a few dozen rows go through everything that is made for 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
-from tests.properties.random_traces import RandomTrace, random_trace
+from tests.properties.random_traces import RandomTrace, live_trace, random_trace
+from tests.properties.stories import differences
 from tests.spark.trace_files import MadeRun, write_rows
-from tocsin.properties import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, Report, Verdict, check
+from tocsin.properties import FAIL, NOT_CHECKABLE, PASS, PROPERTIES
+from tocsin.properties.audit import tasks
+from tocsin.properties.audit.audit import AuditResult, audit, outline
+from tocsin.properties.audit.executor import LocalExecutor
+from tocsin.properties.audit.limits import Limits
 from tocsin.properties.kernels import scan
 from tocsin.properties.kernels.index import index_part
-from tocsin.spark.audit import tasks
-from tocsin.spark.audit.audit import AuditResult, audit, outline
-from tocsin.spark.audit.executor import LocalExecutor
-from tocsin.spark.audit.limits import Limits
-from tocsin.spark.audit.tally import AT_LEAST
+from tocsin.properties.plain.check import check_rows
 from tocsin.traces.rows import Row
 
 BLOCK = 150  # traces in a test, and …
 MORE_MAX = 600  # … so many more at the most, until every property has had every verdict
 BLOCKS = 1
 LONG_BLOCKS = 40
-TOO_LARGE = "too large to be opened at once"
 
 MODES: dict[str, Callable[[Random], Limits]] = {
     "whole": lambda rng: Limits(),
@@ -57,33 +57,6 @@ def audited(rows: list[Row], trace: RandomTrace, folder: Path, limits: Limits, r
     return audit(outline([str(path)], executor), executor, groups=trace.groups, limits=limits)
 
 
-def differences(expected: Report, found: Report, rows: list[Row]) -> Iterator[str]:
-    """What an audit says otherwise than it may, in words."""
-    every_row = set(rows)
-    if (expected.rows, expected.runs, expected.sites) != (found.rows, found.runs, found.sites):
-        yield f"{found[:3]} instead of {expected[:3]}"
-    for name, right in expected.properties.items():
-        answer = found.properties[name]
-        told = f"{name}: {answer} instead of {right}"
-        if answer.witness is not None and not every_row.issuperset(answer.witness):
-            yield f"{name}: rows that are not in the trace: {answer.witness}"
-        if (answer.why is None) != (answer.verdict == PASS):
-            yield told
-        if answer.why is not None and (TOO_LARGE in answer.why or AT_LEAST in answer.why):
-            # It says that it may have missed some, so it may; but it never passes what fails.
-            if answer.checked != right.checked or answer.violations > right.violations or answer.verdict == PASS:
-                yield told
-        elif answer[:3] != right[:3] or not same_size(name, answer, right):
-            yield told
-
-
-def same_size(name: str, one: Verdict, other: Verdict) -> bool:
-    if one.witness is None or other.witness is None:
-        return one.witness is other.witness
-    allowed = 1 if name == "causal" else 0  # a row that serves two links of a chain is shown once
-    return abs(len(one.witness) - len(other.witness)) <= allowed
-
-
 def unseen(seen: Counter[str]) -> list[str]:
     """What no trace has shown yet."""
     wanted = [f"{name} {verdict}" for name in PROPERTIES for verdict in (PASS, FAIL, NOT_CHECKABLE)]
@@ -96,13 +69,14 @@ def compare_block(mode: str, block: int, folder: Path) -> None:
     for seed in (*range(block * BLOCK, (block + 1) * BLOCK), *range(more, more + MORE_MAX)):
         if seed >= 1_000_000 and not unseen(seen):
             break
-        trace = random_trace(seed)
+        make = live_trace if seed % 3 == 0 else random_trace
+        trace = make(seed)
         rng = Random(seed)
         limits, row_group_size = MODES[mode](rng), rng.choice([3, 10, 1000])
-        expected = check(trace.rows, trace.groups, one_clock=trace.one_clock)
+        expected = check_rows(trace.rows, trace.groups, one_clock=trace.one_clock)
         found = audited(trace.rows, trace, folder, limits, row_group_size)
         wrong = list(differences(expected, found.report, trace.rows))
-        assert not wrong, f"random_trace({seed}), {mode}: {wrong}"
+        assert not wrong, f"{make.__name__}({seed}), {mode}: {wrong}"
         seen.update(f"{name} {answer.verdict}" for name, answer in found.report.properties.items())
         seen["opened"] += len(found.opened)
         seen["proven"] += found.report.runs - len(found.opened)
@@ -113,7 +87,7 @@ def compare_block(mode: str, block: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 @pytest.mark.parametrize("mode", MODES)
-def test_equal_to_check(mode: str, block: int, tmp_path: Path) -> None:
+def test_equal_to_the_plain_definitions(mode: str, block: int, tmp_path: Path) -> None:
     compare_block(mode, block, tmp_path)
 
 
@@ -122,7 +96,7 @@ def test_an_obstacle_that_has_a_cure_is_told_first(tmp_path: Path) -> None:
     trace = random_trace(4066)
     limits = Limits(run_rows=0, task_rows=5, open_rows=6, line_rows=1, core_slices=4)
     found = audited(trace.rows, trace, tmp_path, limits, 3).report
-    expected = check(trace.rows, trace.groups, one_clock=trace.one_clock)
+    expected = check_rows(trace.rows, trace.groups, one_clock=trace.one_clock)
     assert not list(differences(expected, found, trace.rows))
     fifo = found.properties["fifo"]
     assert fifo.verdict == NOT_CHECKABLE and fifo.why is not None
@@ -133,7 +107,7 @@ def test_an_obstacle_that_has_a_cure_is_told_first(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(BLOCKS, LONG_BLOCKS))
 @pytest.mark.parametrize("mode", MODES)
-def test_equal_to_check_on_thousands(mode: str, block: int, tmp_path: Path) -> None:
+def test_equal_to_the_plain_definitions_on_thousands(mode: str, block: int, tmp_path: Path) -> None:
     compare_block(mode, block, tmp_path)
 
 
@@ -166,7 +140,7 @@ def test_planted_faults_in_longer_runs(fault: str, overlap: str, tmp_path: Path)
     made = MadeRun(OVERLAPS[overlap], 1500, seed=len(fault) + len(overlap))
     FAULTS[fault](made)
     rows = made.rows()
-    expected = check(rows, made.groups)
+    expected = check_rows(rows, made.groups)
     assert (expected.properties["acyclic"].verdict == PASS) or fault != RIGHT
     trace = RandomTrace(rows, made.groups, False)
     whole = audited(rows, trace, tmp_path, Limits(run_rows=0), 400)

@@ -6,7 +6,23 @@ Each trace draws how well its sites behave, so that every property passes in man
 from random import Random
 from typing import NamedTuple
 
-from tocsin.traces.rows import BROADCAST, CRASH, DATA, DELIVER, RECEIVE, RECOVER, ROLLBACK, SEND, VIEW, Row
+from tocsin.traces.rows import (
+    BROADCAST,
+    CRASH,
+    DATA,
+    DELIVER,
+    DUPLICATE,
+    LEAVE,
+    LOST,
+    MISSED,
+    RECEIVE,
+    RECOVER,
+    RETAINED,
+    ROLLBACK,
+    SEND,
+    VIEW,
+    Row,
+)
 
 Message = tuple[str, str, int]
 
@@ -168,6 +184,37 @@ class _Run:
         for site in self.sites:
             if self.rng.random() > self.error:
                 self.catch_up(site)
+
+
+def live_trace(seed: int) -> RandomTrace:
+    """A random trace with what only live members note: some leave, some rows are repeats, views of minorities, and
+    retention has dropped the beginning of some logs."""
+    trace = random_trace(seed)
+    rng = Random(seed)
+    logs: dict[tuple[str, str], list[Row]] = {}
+    for row in trace.rows:
+        logs.setdefault((row.run, row.site), []).append(row)
+    rows: list[Row] = []
+    for log in logs.values():
+        for place in range(len(log) - 1, -1, -1):
+            row, chance = log[place], rng.random()
+            if row.event == VIEW and chance < 0.2:
+                log[place] = row._replace(primary=chance < 0.1)
+            elif row.event == DELIVER and chance < 0.05:
+                log[place] = row._replace(event=DUPLICATE, producer="p", number=place)
+            elif row.event == CRASH and chance < 0.5:
+                log[place] = row._replace(event=LEAVE)
+            elif row.event == SEND:
+                log[place] = row._replace(event=rng.choice([MISSED, LOST]), kind=None, peer=None)
+        if rng.random() < 0.1:
+            log.append(Row(log[0].run, log[0].site, log[-1].order + 1, log[-1].time_us, LEAVE))
+        if rng.random() < 0.15 and [row.order for row in log] == list(range(len(log))):
+            dropped = rng.randrange(len(log))
+            begins = rng.choice([0, max(0, dropped - 1)])  # its own order is its own, or that of the last it stands for
+            log[:dropped] = [Row(log[0].run, log[0].site, begins, log[dropped].time_us, RETAINED)]
+            log[1:] = [row._replace(order=row.order + 1) for row in log[1:]]
+        rows += log
+    return trace._replace(rows=rows)
 
 
 def scattered_trace(seed: int) -> RandomTrace:

@@ -118,7 +118,8 @@ def test_several_files_and_folders_are_one_trace(tmp_path: Path, capsys: pytest.
         (["{folder}/nowhere"], "nowhere: cannot be read: no such file or folder"),
         (["{folder}/empty"], "empty: expected a folder with traces (*.parquet, *.arrow), found none in it"),
         (["{folder}/text.parquet"], "text.parquet: expected a Parquet file: "),
-        (["{folder}/inverted.parquet", "{folder}/inverted.parquet"], "found 0 after 2; sort the trace"),
+        (["{folder}/inverted.parquet", "{folder}/inverted.parquet"], "expected each file once, found it named twice"),
+        (["{folder}/inverted.parquet", "{folder}/copy.parquet"], "found 0 after 2; sort the trace"),
         (["{folder}/inverted.parquet", "--expect", "agree"], "level: unknown level `agree` (did you mean `agreed`?)"),
         (["{folder}/inverted.parquet", "--groups", "{folder}/nowhere.toml"], "nowhere.toml: cannot be read"),
         (["{folder}/inverted.parquet", "--groups", "{folder}/empty.toml"], "empty.toml: "),
@@ -130,6 +131,7 @@ def test_bad_calls(
     inverted: Path, tmp_path: Path, words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "copy.parquet").write_bytes(inverted.read_bytes())
     (tmp_path / "empty.toml").touch()
     (tmp_path / "text.parquet").write_text("this is no table, and no groups either")
     assert main(["check", *(word.format(folder=tmp_path) for word in words)]) == 2

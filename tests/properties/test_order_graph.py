@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.properties.cycles import find_short_cycle
-from tocsin.properties.graph import components, merge
-from tocsin.properties.inversions import find_inversion
-from tocsin.properties.tangles import Strand, tangles
+from tocsin.properties.kernels.cycles import find_short_cycle
+from tocsin.properties.kernels.graph import components, merge
+from tocsin.properties.kernels.inversions import find_inversion
+from tocsin.properties.kernels.tangles import Strand, tangles
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 7), max_size=6, unique=True), max_size=6)
 GRAPHS = st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8)

@@ -13,9 +13,6 @@ from tocsin.properties import (
     PASS,
     PROPERTIES,
     check,
-    failed_properties,
-    level_holds,
-    unchecked_properties,
 )
 
 GOOD = """
@@ -44,7 +41,7 @@ def test_a_good_story_passes_everything() -> None:
     assert report.properties["agreement"].checked == 2
     assert report.properties["fifo"].checked == 4
     assert report.properties["view_synchrony"].checked == 2
-    assert all(level_holds(report, level) for level in LEVELS)
+    assert all(report.holds(level) for level in LEVELS)
 
 
 def test_a_truncated_log_makes_a_pass_uncheckable() -> None:
@@ -69,7 +66,7 @@ def test_runs_are_judged_one_by_one_and_added_up() -> None:
     assert (report.runs, report.sites) == (2, 1)
     found = report.properties["fifo"]
     assert (found.verdict, found.checked, found.violations) == (FAIL, 4, 1)
-    assert found.witness is not None and {row.run for row in found.witness} == {"two"}
+    assert found.evidence is not None and {row.run for row in found.evidence} == {"two"}
     assert report.properties["single_source"].verdict == PASS
     assert check(told(inverted, "one") + told(inverted, "two")).properties["single_source"].violations == 2
 
@@ -106,11 +103,11 @@ def test_levels_grow() -> None:
 
 def test_a_level_fails_by_its_properties() -> None:
     report = check(told("a broadcast g:a/0 \n a deliver g:a/0 \n b deliver g:a/0 \n b deliver g:z/0"))
-    assert failed_properties(report, "basic") == ["integrity", "agreement"]
-    assert not level_holds(report, "fifo")
-    assert "safe" in unchecked_properties(report, "safe")
+    assert report.failed("basic") == ["integrity", "agreement"]
+    assert not report.holds("fifo")
+    assert "safe" in report.unchecked("safe")
     with pytest.raises(InputError, match=re.escape("unknown level `saf` (did you mean `safe`?)")):
-        level_holds(report, "saf")
+        report.holds("saf")
 
 
 def test_only_the_properties_asked_for() -> None:

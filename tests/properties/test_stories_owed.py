@@ -46,7 +46,7 @@ def test_one_rollback_takes_back_one_delivery() -> None:
 def test_a_number_used_twice() -> None:
     found = verdict("integrity", "a broadcast all:a/0 \n a crash \n a recover \n a broadcast all:a/0")
     assert shown(found) == ["a broadcast all:a/0", "a broadcast all:a/0"]
-    assert found.witness is not None and [row.order for row in found.witness] == [0, 3]
+    assert found.evidence is not None and [row.order for row in found.evidence] == [0, 3]
 
 
 def test_delivered_by_its_origin_before_it_was_broadcast() -> None:

@@ -11,10 +11,11 @@ import pytest
 from tests.spark.trace_files import MadeRun, trace_table, write_rows
 from tocsin.core.errors import InputError
 from tocsin.properties import NOT_CHECKABLE, PASS, PROPERTIES, Report, check
-from tocsin.spark.audit.audit import Sort, audit, outline
-from tocsin.spark.audit.columns import TraceMap, read_trace_map
-from tocsin.spark.audit.executor import LocalExecutor
-from tocsin.spark.audit.limits import Limits, limits_from_settings
+from tocsin.properties.audit.audit import Sort, audit, outline
+from tocsin.properties.audit.columns import TraceMap, read_trace_map
+from tocsin.properties.audit.executor import LocalExecutor
+from tocsin.properties.audit.limits import Limits
+from tocsin.spark.audit.settings import limits_from_settings
 from tocsin.spark.audit.sorting import sort_here
 from tocsin.traces.rows import Row
 
@@ -33,7 +34,11 @@ def made_rows(messages: int = 60, run: str = "made") -> list[Row]:
 
 def same(one: Report, other: Report) -> bool:
     plain = [{name: verdict[:3] for name, verdict in each.properties.items()} for each in (one, other)]
-    return plain[0] == plain[1] and one[:3] == other[:3]
+    return plain[0] == plain[1] and sizes(one) == sizes(other)
+
+
+def sizes(report: Report) -> tuple[int, int, int]:
+    return report.rows, report.runs, report.sites
 
 
 THEIRS = {
@@ -101,7 +106,7 @@ def test_without_a_column_that_all_need_nothing_is_checkable(tmp_path: Path, mis
     report = audited(tmp_path / "t.parquet")
     assert {verdict.verdict for verdict in report.properties.values()} == {NOT_CHECKABLE}
     assert all(f"no column `{missing}`" in (verdict.why or "") for verdict in report.properties.values())
-    assert report[:3] == (table.num_rows, 1, 3)
+    assert sizes(report) == (table.num_rows, 1, 3)
 
 
 def test_a_missing_column_takes_what_depends_on_it_and_no_more(tmp_path: Path) -> None:
@@ -190,7 +195,7 @@ def test_many_runs_in_one_file_and_one_run_in_many(tmp_path: Path) -> None:
         report = audited(tmp_path / "t", groups=GROUPS, limits=limits)
         assert same(report, check(every, GROUPS))
         assert report.runs == 13
-        witness = report.properties["agreement"].witness
+        witness = report.properties["agreement"].evidence
         assert witness is not None and witness[0].run == "run7"
 
 
@@ -222,7 +227,7 @@ def test_broken_files_are_one_clear_line(tmp_path: Path) -> None:
 
 def test_an_empty_trace_has_nothing_to_check(tmp_path: Path) -> None:
     report = audited(write_rows(tmp_path / "t.parquet", []))
-    assert report[:3] == (0, 0, 0)
+    assert sizes(report) == (0, 0, 0)
     assert {verdict.verdict for verdict in report.properties.values()} == {NOT_CHECKABLE}
     assert list(report.properties) == list(PROPERTIES)
 

@@ -13,12 +13,12 @@ import pytest
 
 from tests.spark.trace_files import MadeRun, write_rows
 from tocsin.core.errors import InputError
+from tocsin.properties.audit.audit import AuditResult, audit, outline
+from tocsin.properties.audit.executor import LocalExecutor
+from tocsin.properties.audit.limits import Limits
 from tocsin.properties.kernels import survey as survey_module
 from tocsin.properties.kernels.histogram import Histogram
-from tocsin.spark.audit.audit import AuditResult, audit, outline
 from tocsin.spark.audit.diagram import witness_diagram
-from tocsin.spark.audit.executor import LocalExecutor
-from tocsin.spark.audit.limits import Limits
 from tocsin.spark.audit.page import page, write_page
 from tocsin.spark.audit.plots import Scale, Series, bar_plot, line_plot, short_number, short_time
 from tocsin.spark.audit.surveying import Surveyed, survey_result

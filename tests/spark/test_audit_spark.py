@@ -17,9 +17,10 @@ from tests.spark.clusters import connect_server, standalone_cluster
 from tests.spark.trace_files import MadeRun, trace_table, write_rows
 from tocsin.core.errors import InputError
 from tocsin.properties import Report, check
-from tocsin.spark.audit.audit import audit, outline
-from tocsin.spark.audit.executor import Executor, LocalExecutor, SparkExecutor
-from tocsin.spark.audit.limits import Limits
+from tocsin.properties.audit.audit import audit, outline
+from tocsin.properties.audit.executor import Executor, LocalExecutor
+from tocsin.properties.audit.limits import Limits
+from tocsin.spark.audit.executor import SparkExecutor
 from tocsin.spark.audit.sorting import sort_with_spark
 from tocsin.spark.session import SessionOptions, open_session, watched
 

@@ -11,7 +11,7 @@ back what was wrong and caught up; R3, and nothing ever had to be taken back.
 from pathlib import Path
 from typing import Any, Literal
 
-from tocsin.properties import FAIL, LEVELS, check, level_holds
+from tocsin.properties import FAIL, LEVELS, check
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.run import run_to_end
 from tocsin.sim.scenario import scenario_from_document
@@ -92,7 +92,7 @@ class Run:
     def service(self) -> str:
         """The highest of basic … safe that the run keeps, or none."""
         found = check(self.rows, {"all": self.names}, one_clock=True)
-        kept = [level for level in LEVELS if level_holds(found, level)]
+        kept = [level for level in LEVELS if found.holds(level)]
         return kept[-1] if kept else "none"
 
 

@@ -17,12 +17,13 @@ from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
 from tocsin.live.storage.data_folders import is_data_folder, opened
 from tocsin.properties import level_properties
-from tocsin.spark.audit.audit import AuditResult, audit, outline
-from tocsin.spark.audit.columns import TraceMap, read_trace_map
-from tocsin.spark.audit.executor import Executor, LocalExecutor, SparkExecutor
-from tocsin.spark.audit.limits import SCRATCH, limits_from_settings
+from tocsin.properties.audit.audit import AuditResult, audit, outline
+from tocsin.properties.audit.columns import TraceMap, read_trace_map
+from tocsin.properties.audit.executor import Executor, LocalExecutor
+from tocsin.properties.audit.pieces import find_files
+from tocsin.spark.audit.executor import SparkExecutor
 from tocsin.spark.audit.page import write_page
-from tocsin.spark.audit.pieces import find_files
+from tocsin.spark.audit.settings import SCRATCH, limits_from_settings
 from tocsin.spark.audit.sorting import sort_with_spark
 from tocsin.spark.audit.surveying import survey_result
 from tocsin.spark.session import SessionOptions, parse_settings, start_session, watched

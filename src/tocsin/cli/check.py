@@ -2,8 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 from tocsin.cli.progress import Bar
 from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
@@ -11,8 +9,6 @@ from tocsin.core.files import read_document
 from tocsin.core.topology_config import groups_from_document
 from tocsin.live.storage.data_folders import opened
 from tocsin.properties import check, level_properties
-from tocsin.traces.reader import count_rows, has_one_clock, read_rows
-from tocsin.traces.rows import Row
 
 EXAMPLES = """\
 examples:
@@ -24,8 +20,6 @@ examples:
 
 docs/guarantees.md says what each property means and how it is decided.
 """
-
-SHOW_EVERY_ROWS = 65_536  # between two looks at the progress bar
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +34,12 @@ def run(arguments: argparse.Namespace) -> int:
     groups = None
     if arguments.groups is not None:
         groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
-    with opened(arguments.paths) as files:
-        paths = [Path(file) for file in files]
-        report = check(_rows_with_bar(paths), groups, one_clock=has_one_clock(paths))
+    with opened(arguments.paths) as files, Bar("checking", 1.0) as bar:
+        report = check(
+            files,
+            groups,
+            watch=lambda done, known: bar.show(done / max(1, known), f"{done} of {known} steps"),
+        )
     if arguments.witnesses is not None:
         write_witnesses(report, arguments.witnesses)
     if arguments.json:
@@ -52,11 +49,3 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.expect is None:
         return 0
     return judge("check", report, arguments.expect)
-
-
-def _rows_with_bar(paths: list[Path]) -> Iterator[Row]:
-    with Bar("reading", max(1, count_rows(paths))) as bar:
-        for number, row in enumerate(read_rows(paths)):
-            if number % SHOW_EVERY_ROWS == 0:
-                bar.show(number, f"{number:,} rows")
-            yield row

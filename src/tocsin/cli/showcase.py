@@ -22,13 +22,12 @@ from tocsin.core.errors import TocsinError
 from tocsin.live.storage.journal import write_trace
 from tocsin.properties import FAIL, PASS, check
 from tocsin.protocols.registry import find_protocol
-from tocsin.traces.reader import read_rows
 
 EXAMPLES = """\
 examples:
   tocsin showcase                       about a minute; nothing is left behind but the page and the trace
   tocsin showcase --messages 5000       a short one
-  tocsin showcase --engine check        judge in plain Python in place of Spark
+  tocsin showcase --engine check        judge in this process in place of Spark
 exit code: 0 every promised property holds, 1 one does not
 """
 FINISH_SECONDS_MAX = 120.0
@@ -116,7 +115,7 @@ def _show(progress: Progress, bars: dict[str, TaskID], state: dict[str, tuple[in
 
 
 def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The properties of the trace, by Spark where it runs here, by plain Python otherwise; both decide alike."""
+    """The properties of the trace, by Spark where it runs here, by this process otherwise; both decide alike."""
     if engine == "spark":
         console.print("         asking Spark which guarantees held")
         command = (sys.executable, "-m", "tocsin.cli.main", "audit", str(trace), "--json")
@@ -125,8 +124,8 @@ def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, d
             properties: dict[str, dict[str, Any]] = json.loads(done.stdout)["properties"]
             return "tocsin audit, on Spark", properties
         reason = (done.stderr.strip().splitlines() or ["no answer"])[-1]
-        console.print(f"         Spark does not run here ({reason[:150]}); plain Python decides")
-    report = check(read_rows([trace]), one_clock=False)
+        console.print(f"         Spark does not run here ({reason[:150]}); this process decides")
+    report = check(trace, one_clock=False)
     found = {
         name: {
             "verdict": verdict.verdict,
@@ -136,7 +135,7 @@ def _judge(trace: Path, engine: str, console: Console) -> tuple[str, dict[str, d
         }
         for name, verdict in report.properties.items()
     }
-    return "tocsin check, in plain Python", found
+    return "tocsin check, in this process", found
 
 
 def _print_verdicts(

@@ -11,11 +11,10 @@ from tocsin.cli.tables import output
 from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.properties import FAIL, Report
-from tocsin.sim.run import SLICE_EVENTS, answer, check_rows
+from tocsin.sim.run import SLICE_EVENTS, answer, check_file, check_rows
 from tocsin.sim.scenario import Scenario, load_scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.traces.buffer import TraceBuffer
-from tocsin.traces.reader import read_rows
 from tocsin.traces.writer import TraceWriter
 
 EXAMPLES = """\
@@ -44,15 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
         buffer = TraceBuffer(run_name, scenario.names)
         simulation = scenario.build(arguments.seed, buffer)
         whole = _run(scenario, simulation)
-        rows = buffer.rows()
+        report = check_rows(scenario, buffer.rows()) if whole else _no_verdicts(scenario)
     else:
         path = _prepare(arguments.trace)
         with TraceWriter(path, run_name, scenario.names, one_clock=True) as writer:
             simulation = scenario.build(arguments.seed, writer)
             whole = _run(scenario, simulation)
-        rows = read_rows([path])
-    # A run that was cut off has no verdicts: what it owed was not yet due, and Ctrl-C should not wait for them.
-    report = check_rows(scenario, rows) if whole else check_rows(scenario, (), properties=())
+        report = check_file(scenario, path) if whole else _no_verdicts(scenario)
     result = answer(scenario, arguments.seed, simulation, report)
     if arguments.json:
         print(json.dumps(result))
@@ -67,6 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         name for name in scenario.protocol.promised(len(scenario.groups)) if report.properties[name].verdict == FAIL
     ]
     return 1 if broken else 0
+
+
+def _no_verdicts(scenario: Scenario) -> Report:
+    """Of a run that was cut off: what it owed was not yet due, and Ctrl-C should not wait for the rest."""
+    return check_rows(scenario, (), properties=())
 
 
 def _prepare(folder: Path) -> Path:

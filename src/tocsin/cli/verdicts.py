@@ -16,16 +16,7 @@ from rich.text import Text
 from tocsin.cli.tables import Cell, output, print_table
 from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
-from tocsin.properties import (
-    FAIL,
-    LEVELS,
-    NOT_CHECKABLE,
-    PASS,
-    Report,
-    failed_properties,
-    level_properties,
-    unchecked_properties,
-)
+from tocsin.properties import FAIL, LEVELS, NOT_CHECKABLE, PASS, Report, level_properties
 from tocsin.traces.rows import Row
 
 ALARM = "bold red"
@@ -40,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def judge(verb: str, report: Report, level: str) -> int:
     """Say on stderr how the expected level stands; the exit code."""
-    failed = failed_properties(report, level)
-    unchecked = unchecked_properties(report, level)
+    failed = report.failed(level)
+    unchecked = report.unchecked(level)
     beside = f" (not checkable: {', '.join(unchecked)})" if unchecked else ""
     if failed:
         print(f"tocsin {verb}: level {level} does not hold: {', '.join(failed)} failed{beside}", file=sys.stderr)
@@ -59,8 +50,8 @@ def print_report(report: Report, expected: str | None = None) -> None:
     _print_witnesses(console, report, promised)
     console.print()
     for level in LEVELS:
-        failed = failed_properties(report, level)
-        unchecked = unchecked_properties(report, level)
+        failed = report.failed(level)
+        unchecked = report.unchecked(level)
         line = Text(f"level {level:7} ")
         if failed:
             line.append("fails", ALARM if level == expected else "").append(f" by {', '.join(failed)}")
@@ -87,15 +78,15 @@ def print_verdicts(console: Console, report: Report, promised: Collection[str], 
 def _print_witnesses(console: Console, report: Report, promised: Collection[str]) -> None:
     shown: dict[tuple[Row, ...], str] = {}  # witness: the property under which it was shown
     for name, verdict in report.properties.items():
-        if verdict.witness is None:
+        if verdict.evidence is None:
             continue
         console.print()
         console.print(Text.assemble((name, ALARM if name in promised else "bold"), f": {verdict.why or ''}"))
-        if verdict.witness in shown:
-            console.print(f"(the rows above, under {shown[verdict.witness]})")
+        if verdict.evidence in shown:
+            console.print(f"(the rows above, under {shown[verdict.evidence]})")
         else:
-            _print_rows(console, verdict.witness)
-            shown[verdict.witness] = name
+            _print_rows(console, verdict.evidence)
+            shown[verdict.evidence] = name
 
 
 _NUMBERS = ("order", "time_us", "seqno", "size", "position", "view")
@@ -120,7 +111,7 @@ def write_witnesses(report: Report, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, verdict in report.properties.items():
             path = folder / f"{name}.json"
-            if verdict.witness is None:
+            if verdict.evidence is None:
                 path.unlink(missing_ok=True)
             else:
                 document = {"property": name, **verdict.to_json_object()}

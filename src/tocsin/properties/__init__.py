@@ -1,17 +1,20 @@
-"""The properties of docs/guarantees.md, decided over trace rows in plain Python: `check(rows)`."""
+"""What each guarantee of docs/guarantees.md means, and whether a trace kept it: `check(paths, table or rows)`.
 
-from tocsin.properties.properties import AT_THE_END, PROPERTIES, check
+`plain` holds the definitions as that page has them, `kernels` the same over arrays, for traces of any size, and
+`audit` the plan by which this process or Spark looks at such a trace piece by piece.
+"""
+
+from tocsin.properties.checking import check
 from tocsin.properties.report import (
+    AT_THE_END,
     FAIL,
     LEVELS,
     NOT_CHECKABLE,
     PASS,
+    PROPERTIES,
     Report,
     Verdict,
-    failed_properties,
-    level_holds,
     level_properties,
-    unchecked_properties,
 )
 
 __all__ = [
@@ -24,8 +27,5 @@ __all__ = [
     "Report",
     "Verdict",
     "check",
-    "failed_properties",
-    "level_holds",
     "level_properties",
-    "unchecked_properties",
 ]

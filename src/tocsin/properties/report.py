@@ -1,16 +1,39 @@
 """Verdicts over all runs, and the levels of service that they add up to (docs/guarantees.md, section 7)."""
 
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
-from tocsin.properties.finding import Finding
 from tocsin.traces.rows import Row, row_object
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 PASS: Final = "pass"
 FAIL: Final = "fail"
 NOT_CHECKABLE: Final = "not checkable"
+NOTHING: Final = "there is nothing to check in this trace"
+
+PROPERTIES: Final = (  # in the order in which they are reported
+    "integrity",
+    "validity",
+    "agreement",
+    "uniform_agreement",
+    "fifo",
+    "causal",
+    "single_source",
+    "multiple_source",
+    "multiple_group",
+    "acyclic",
+    "safe",
+    "view_synchrony",
+)
+
+# what is owed at the end of a run; the other properties hold at every moment of it, and may be checked at any
+AT_THE_END: Final = ("validity", "agreement", "uniform_agreement")
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {}  # level: its properties, those of the levels before it included
 _ADDED: Final = {
@@ -25,27 +48,78 @@ for _level, _properties in _ADDED.items():
 
 
 class Verdict(NamedTuple):
+    """Of one property."""
+
     verdict: str  # PASS, FAIL or NOT_CHECKABLE
     checked: int
     violations: int
-    witness: tuple[Row, ...] | None  # on a fail: the fewest rows that show it
-    why: str | None  # on a fail: the witness in words; if not checkable: what is missing
+    evidence: tuple[Row, ...] | None  # on a fail: the fewest rows that show it
+    why: str | None  # on a fail: the evidence in words; if not checkable: what is missing
+
+    @property
+    def witness(self) -> "pyarrow.Table | None":
+        """The evidence as a table with the columns of a trace."""
+        if self.evidence is None:
+            return None
+        import pyarrow as pa  # only here: whoever never asks for a table does not pay for Arrow
+
+        from tocsin.traces.schema import SCHEMA
+
+        fields = [SCHEMA.field(name) for name in Row._fields if name in SCHEMA.names]
+        return pa.Table.from_pylist([row_object(row) for row in self.evidence], pa.schema(fields))
 
     def to_json_object(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict,
             "checked": self.checked,
             "violations": self.violations,
-            "witness": None if self.witness is None else [row_object(row) for row in self.witness],
+            "witness": None if self.evidence is None else [row_object(row) for row in self.evidence],
             "why": self.why,
         }
 
 
-class Report(NamedTuple):
+def without_violation(checked: int, obstacle: str | None) -> Verdict:
+    """The verdict on what no row offends. `obstacle`: what a run lacks for it."""
+    if obstacle is not None:
+        return Verdict(NOT_CHECKABLE, checked, 0, None, obstacle)
+    if checked == 0:
+        return Verdict(NOT_CHECKABLE, 0, 0, None, NOTHING)
+    return Verdict(PASS, checked, 0, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The verdicts on a trace: `report["fifo"].verdict`, `report.holds("safe")`."""
+
     rows: int
     runs: int
     sites: int
-    properties: dict[str, Verdict]
+    properties: Mapping[str, Verdict]
+
+    def __getitem__(self, name: str) -> Verdict:
+        if name not in self.properties:
+            raise InputError(f"properties: unknown property `{name}`{suggestion(name, list(self.properties))}")
+        return self.properties[name]
+
+    def holds(self, level: str) -> bool:
+        """Whether no property of a level fails; `unchecked` says what that leaves open."""
+        return not self.failed(level)
+
+    def failed(self, level: str) -> list[str]:
+        """The properties of a level that fail."""
+        return [name for name in level_properties(level) if self._verdict(name) == FAIL]
+
+    def unchecked(self, level: str) -> list[str]:
+        """The properties of a level that the trace says too little about."""
+        return [name for name in level_properties(level) if self._verdict(name) == NOT_CHECKABLE]
+
+    def _verdict(self, name: str) -> str:
+        verdict = self.properties.get(name)
+        return NOT_CHECKABLE if verdict is None else verdict.verdict
+
+    def only(self, names: Iterable[str]) -> "Report":
+        """The same of some properties."""
+        return Report(self.rows, self.runs, self.sites, {name: self.properties[name] for name in names})
 
     def to_json_object(self) -> dict[str, Any]:
         """The answer of `tocsin check` and `tocsin audit`, as docs/formats.md has it."""
@@ -56,26 +130,13 @@ class Report(NamedTuple):
             "properties": {name: verdict.to_json_object() for name, verdict in self.properties.items()},
         }
 
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A row per property: property, verdict, checked, violations, why."""
+        import pandas as pd
 
-def merge_findings(findings: Iterable[Finding]) -> Verdict:
-    """The verdict over all runs; findings come by name of the run."""
-    checked = violations = 0
-    smallest: Finding | None = None
-    obstacle: str | None = None
-    for finding in findings:
-        checked += finding.checked
-        violations += finding.violations
-        obstacle = obstacle or finding.obstacle
-        if finding.witness is not None:
-            if smallest is None or len(finding.witness) < len(smallest.witness or ()):
-                smallest = finding
-    if smallest is not None:
-        return Verdict(FAIL, checked, violations, smallest.witness, smallest.why)
-    if obstacle is not None:
-        return Verdict(NOT_CHECKABLE, checked, 0, None, obstacle)
-    if checked == 0:
-        return Verdict(NOT_CHECKABLE, 0, 0, None, "there is nothing to check in this trace")
-    return Verdict(PASS, checked, 0, None, None)
+        columns = ["verdict", "checked", "violations", "why"]
+        rows = [[name, *(getattr(verdict, each) for each in columns)] for name, verdict in self.properties.items()]
+        return pd.DataFrame(rows, columns=["property", *columns])
 
 
 def level_properties(level: str) -> tuple[str, ...]:
@@ -84,21 +145,12 @@ def level_properties(level: str) -> tuple[str, ...]:
     return LEVELS[level]
 
 
-def failed_properties(report: Report, level: str) -> list[str]:
-    """The properties of a level that fail."""
-    return [name for name in level_properties(level) if _verdict(report, name) == FAIL]
-
-
-def unchecked_properties(report: Report, level: str) -> list[str]:
-    """The properties of a level that the trace says too little about."""
-    return [name for name in level_properties(level) if _verdict(report, name) == NOT_CHECKABLE]
-
-
-def level_holds(report: Report, level: str) -> bool:
-    """Whether no property of a level fails; see `unchecked_properties` for what that leaves open."""
-    return not failed_properties(report, level)
-
-
-def _verdict(report: Report, name: str) -> str:
-    verdict = report.properties.get(name)
-    return NOT_CHECKABLE if verdict is None else verdict.verdict
+def chosen_properties(names: Iterable[str] | None) -> list[str]:
+    """All properties, or those named if they exist."""
+    if names is None:
+        return list(PROPERTIES)
+    chosen = list(names)
+    for name in chosen:
+        if name not in PROPERTIES:
+            raise InputError(f"properties: unknown property `{name}`{suggestion(name, list(PROPERTIES))}")
+    return chosen

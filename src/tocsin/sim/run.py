@@ -1,6 +1,7 @@
 """Running a scenario to its end, and the answer of `tocsin simulate` (docs/formats.md)."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from tocsin.properties import Report, check
@@ -32,11 +33,20 @@ def simulate(scenario: Scenario, seed: int, run: str = "simulation") -> tuple[di
 
 def check_rows(scenario: Scenario, rows: Iterable[Row], properties: Iterable[str] | None = None) -> Report:
     """The verdicts (all, or those named) over a simulated run: one clock, and the scenario's groups."""
-    groups = {
+    return check(rows, named_groups(scenario), one_clock=True, properties=properties)
+
+
+def check_file(scenario: Scenario, trace: Path) -> Report:
+    """The same over a run that was written to a file."""
+    return check(trace, named_groups(scenario), one_clock=True)
+
+
+def named_groups(scenario: Scenario) -> dict[str, list[str]]:
+    """By name of a group: the names of its members at the start."""
+    return {
         name: [scenario.names[site] for site in members]
         for name, members in zip(scenario.group_names, scenario.groups, strict=False)
     }
-    return check(rows, groups, one_clock=True, properties=properties)
 
 
 def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report) -> dict[str, Any]:

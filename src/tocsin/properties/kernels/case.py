@@ -61,6 +61,9 @@ class Case:
         self.group_of_stream: Ints = np.array(
             [-1 if group is None else group_numbers[group] for group, _ in self.streams], np.int64
         )
+        self._duplicates: list[list[tuple[Stream, int]]] = [[] for _ in facts.whole]  # by log
+        for part in parts:
+            self._duplicates[facts.index[part.site]] += part.duplicates
         self.core: Flags = np.ones(self.count, np.bool_)
         if core_of is not None:
             self.core = core_of(self.streams, streams, seqnos)
@@ -119,6 +122,17 @@ class Case:
         """By message: the log of its first broadcast; -1 if there is none."""
         found: Ints = np.where(self.first_broadcast >= 0, self.rows.log[self.first_broadcast], -1).astype(np.int64)
         return found
+
+    def duplicates(self, log: int) -> Ints:
+        """The messages that a site noted as repeats of others, instead of delivering them."""
+        found: list[int] = []
+        for stream, seqno in self._duplicates[log]:
+            number = self._stream_numbers.get(stream, -1)
+            low, high = np.searchsorted(self.stream_of, (number, number + 1))
+            at = low + np.searchsorted(self.seqno_of[low:high], seqno)
+            if at < high and self.seqno_of[at] == seqno:
+                found.append(int(at))
+        return np.array(found, np.int64)
 
     # Sequences
 

@@ -1,7 +1,9 @@
 """Causal order: no site delivers a message after one that it may have caused (docs/guarantees.md, section 4).
 
-When one line holds all sequences it is enough that it also holds each broadcast after what its site had seen.
-Otherwise every message gets its past: by site, up to which row of its log the site had taken part in causing it.
+Messages lie in a line. When it holds each broadcast after what its site had seen, a cause always has a smaller rank
+than its effect; then only deliveries that come after one of a greater rank can be late, and only messages with a rank
+between these two can be on a way from the one to the other. Those messages (all, if the line does not hold the
+broadcasts) get their past: by site, up to which row of its log the site had taken part in causing it.
 Message y may have caused m when y's broadcast lies in the past of m; a delivery of y is late when that holds for
 a message delivered before it, so one running maximum for each two sites finds all of them.
 """
@@ -11,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tocsin.properties.graph import components
 from tocsin.properties.kernels.arrays import Flags, Ints, running_max_before
 from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.chains import find_chain
 from tocsin.properties.kernels.found import Found
+from tocsin.properties.kernels.graph import components
 from tocsin.properties.kernels.orders import Orders
 
 PAST_ENTRIES_MAX = 1 << 26  # of the table of pasts that is held at a time: half a gigabyte
@@ -24,19 +26,20 @@ PAST_ENTRIES_MAX = 1 << 26  # of the table of pasts that is held at a time: half
 def find_causal(orders: Orders) -> Found:
     case = orders.case
     found = Found(case.delivered)
-    if not np.any(case.first_broadcast >= 0) or _line_is_causal(orders):
+    if not np.any(case.first_broadcast >= 0):
         return found
-    late = _find_late(case) & case.sequence_core
+    concerned = _on_the_way(case, orders.line.rank) if _line_holds_causes(orders) else np.ones(case.count, np.bool_)
+    if not np.any(concerned & (case.first_broadcast >= 0)):
+        return found
+    late = _find_late(case, concerned) & case.sequence_core
     found.violations = int(np.count_nonzero(late))
     if found.violations:
         found.witness, found.why = find_chain(case, np.flatnonzero(late))
     return found
 
 
-def _line_is_causal(orders: Orders) -> bool:
-    """Whether one line holds every sequence and every cause. There may be such a line even if this says no."""
-    if not orders.line.is_total:
-        return False
+def _line_holds_causes(orders: Orders) -> bool:
+    """Whether every cause has a smaller rank in the line than its effects."""
     case = orders.case
     rank = orders.line.rank
     seen = np.full(len(case.message), -1, np.int64)  # by row: the rank of what its site has seen by it
@@ -49,17 +52,32 @@ def _line_is_causal(orders: Orders) -> bool:
     return not np.any((own >= 0) & (own < before[broadcasts]))
 
 
+def _on_the_way(case: Case, rank: Ints) -> Flags:
+    """By message: whether it may be on a way from a message to one with a greater rank that was delivered before it."""
+    ranks = rank[case.sequence_message]
+    base = case.sequence_log * (case.count + 1)  # a later log is above all before it
+    highest = running_max_before(ranks + base, -1) - base
+    suspects = np.flatnonzero(highest > ranks)
+    ends = np.zeros(case.count + 1, np.int64)  # by rank: how many intervals begin there, less those that ended before
+    np.add.at(ends, ranks[suspects], 1)
+    np.add.at(ends, highest[suspects] + 1, -1)
+    inside = np.cumsum(ends) > 0
+    return (rank >= 0) & inside[rank]
+
+
 class _Causes(NamedTuple):
-    """The broadcasts of all sites by row, and for each the newest message of each site that it follows directly."""
+    """Broadcasts of all sites by row, and for each the newest message of each site that it follows directly."""
 
     messages: Ints  # of the broadcasts
     starts: Ints  # by broadcast: where its causes begin in `causes`; and the end of the last
     causes: Ints  # as indices of broadcasts
 
 
-def _find_late(case: Case) -> Flags:
-    """By delivery in a sequence: whether it comes after one of its effects, direct or not."""
-    causes = _direct_causes(case)
+def _find_late(case: Case, concerned: Flags) -> Flags:
+    """By delivery in a sequence: whether it comes after one of its effects, direct or not. `concerned`: the messages
+    that may be on such a way.
+    """
+    causes = _direct_causes(case, concerned)
     order = _causes_first(causes)
     logs = len(case.facts.whole)
     width = max(1, PAST_ENTRIES_MAX // max(1, len(causes.messages)))
@@ -69,8 +87,8 @@ def _find_late(case: Case) -> Flags:
     return late
 
 
-def _direct_causes(case: Case) -> _Causes:
-    rows = np.sort(case.first_broadcast[case.first_broadcast >= 0])
+def _direct_causes(case: Case, concerned: Flags) -> _Causes:
+    rows = np.sort(case.first_broadcast[(case.first_broadcast >= 0) & concerned])
     messages = case.message[rows]
     number = np.full(case.count, -1, np.int64)  # by message: index of its broadcast
     number[messages] = np.arange(len(rows))
@@ -134,14 +152,15 @@ def _mark_late(case: Case, causes: _Causes, order: list[list[int]], low: int, hi
         messages = case.sequence_message[begin:end]
         known = number[messages]
         source = case.source[messages]
-        strangers = messages[known < 0]
+        is_stranger = source < 0  # nobody broadcast it
+        strangers = messages[is_stranger]
         for column in range(low, high):
             own = np.flatnonzero(source == column)
             seen_there = np.full(len(messages), -1, np.int64)  # by delivery: the row by which that site has it
             seen_there[own] = case.first_broadcast[messages[own]]
             if len(strangers):
                 at = case.delivery(column, strangers)
-                seen_there[known < 0] = np.where(at >= 0, case.sequence[at], -1)
+                seen_there[is_stranger] = np.where(at >= 0, case.sequence[at], -1)
             if not np.any(seen_there >= 0):
                 continue
             reach = np.where(known >= 0, past[known, column - low], -1)

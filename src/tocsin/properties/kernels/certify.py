@@ -23,7 +23,7 @@ from tocsin.properties.kernels.found import Found
 from tocsin.properties.kernels.joined import MODULUS, LogScan
 from tocsin.properties.kernels.members import Members
 from tocsin.properties.kernels.passages import Sums, find_view_synchrony, passages
-from tocsin.properties.properties import PROPERTIES
+from tocsin.properties.report import PROPERTIES
 
 
 @dataclass(slots=True)
@@ -87,6 +87,8 @@ def cyclic_core(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 def _refuse_logs(facts: RunFacts, logs: list[LogScan]) -> str | None:
     if facts.truncated:
         return "a log is truncated"
+    if facts.shortened:
+        return "retention has dropped the older rows of a log"
     if not facts.has_broadcasts:
         return "no broadcast events"
     owners: set[tuple[str, str]] = set()

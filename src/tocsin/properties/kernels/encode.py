@@ -11,6 +11,18 @@ import pyarrow as pa
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
+from tocsin.properties.bad_rows import (
+    LOWEST_VIEW,
+    NEGATIVE,
+    NO_VIEW,
+    NOT_FIRST,
+    NULL_MEMBER,
+    TOO_LARGE,
+    UNNAMED,
+    UNSORTED,
+    bad_row,
+    describe_hole,
+)
 from tocsin.properties.kernels.arrays import NONE, Codes, Flags, Ints, Small, is_dense
 from tocsin.traces.rows import DATA, EVENTS
 
@@ -21,8 +33,10 @@ RECEIVE: Final = 3
 VIEW: Final = 4
 CRASH: Final = 5
 RECOVER: Final = 6
-RETAINED: Final = 7
-OTHER: Final = 8  # send, drop, …, and what a map of columns leaves out
+LEAVE: Final = 7
+RETAINED: Final = 8
+DUPLICATE: Final = 9
+OTHER: Final = 10  # what no property looks at (send, drop, missed, lost), and what a map of columns leaves out
 EVENT_CODES: Final = {
     "broadcast": BROADCAST,
     "deliver": DELIVER,
@@ -31,7 +45,9 @@ EVENT_CODES: Final = {
     "view": VIEW,
     "crash": CRASH,
     "recover": RECOVER,
+    "leave": LEAVE,
     "retained": RETAINED,
+    "duplicate": DUPLICATE,
 }
 MESSAGE_EVENTS: Final = ("broadcast", "deliver", "rollback")
 
@@ -50,6 +66,7 @@ NEEDED_COLUMNS: Final = (
     "members",
     "primary",
 )
+MIXED_PARTS_MAX: Final = 1_000  # of a table; with more, sites that take turns row by row are first sorted out
 IGNORED_EVENT: Final = ""  # the name that a map of columns gives to events that mean nothing to us
 
 Stream = tuple[str | None, str]  # group (None: a receive row that names none) and origin
@@ -57,6 +74,10 @@ Stream = tuple[str | None, str]  # group (None: a receive row that names none) a
 
 class UnsortedError(Exception):
     """A log's rows are not stored in their order."""
+
+
+def unsorted(run: str, site: str, order: int, before: int) -> UnsortedError:
+    return UnsortedError(f"run {run}, site {site}, order {order}: {UNSORTED.format(order=order, before=before)}")
 
 
 class View(NamedTuple):
@@ -96,8 +117,11 @@ class LogPart:
     receipt_time_us: Ints
     # the rest
     views: list[View]
-    crashes: list[int]  # orders
-    up: bool | None  # after the last crash or recover row; None if there is none
+    interruptions: list[int]  # orders of crash and leave rows
+    up: bool | None  # after the last crash, recover or leave row; None if there is none
+    left: bool  # that row is a leave
+    duplicates: list[tuple[Stream, int]]  # messages that a duplicate row names, by stream and seqno
+    retained_at: int | None = None  # the order of a row that says that older rows were dropped
     lost_views: bool = False  # view rows were left out
 
 
@@ -108,7 +132,18 @@ def encode(table: Any, without_views: bool = False) -> list[LogPart]:
     """
     if table.num_rows == 0:
         return []
-    return list(_Encoder(table, without_views).parts())
+    return list(_Encoder(_log_by_log(table), without_views).parts())
+
+
+def _log_by_log(table: Any) -> Any:
+    """The same table with each log's rows together, if it does not hold them so: a part for every few rows is slow."""
+    runs, _ = column_codes(table, "run")
+    sites, site_names = column_codes(table, "site")
+    logs = runs.astype(np.int64) * len(site_names) + sites
+    parts = 1 + np.count_nonzero(logs[1:] != logs[:-1])
+    if parts <= MIXED_PARTS_MAX or parts <= 2 * len(np.unique(logs)):
+        return table
+    return table.unify_dictionaries().take(pa.array(np.argsort(logs, kind="stable")))
 
 
 class _Encoder:
@@ -138,7 +173,7 @@ class _Encoder:
         self._message_seqno, self._receipt_seqno = self._of_messages(seqno), seqno[self._receipts]
         times = column_numbers(table, "time_us")
         self._message_time, self._receipt_time = self._of_messages(times), times[self._receipts]
-        self._message_view = self._of_messages(column_numbers(table, "view"))
+        self._message_view = self._of_messages(self._view_numbers())
 
     def _of_messages(self, column: Any) -> Any:
         """What a column has on message rows; most tables have no other rows, and need no copy."""
@@ -149,18 +184,21 @@ class _Encoder:
         starts = np.concatenate(([0], np.flatnonzero(~same) + 1))
         ends = np.append(starts[1:], len(self._order))
         steps = np.diff(self._order)
+        if np.any(self._order < 0):
+            raise self._bad(int(np.flatnonzero(self._order < 0)[0]), NEGATIVE)
         if np.any(steps[same] <= 0):
             at = int(np.flatnonzero(same & (steps <= 0))[0]) + 1
-            raise UnsortedError(f"run {self._run_at(at)}, site {self._site_at(at)}, order {self._order[at]}")
+            raise unsorted(self._run_at(at), self._site_at(at), int(self._order[at]), int(self._order[at - 1]))
         jumps = np.flatnonzero(same & (steps != 1)) + 1
-        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= RETAINED))
+        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= DUPLICATE))
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield self._part(start, end, jumps, rare)
 
     def _part(self, start: int, end: int, jumps: Ints, rare: Ints) -> LogPart:
         first, last = np.searchsorted(self._messages, (start, end))
         early, late = np.searchsorted(self._receipts, (start, end))
-        jump = int(np.searchsorted(jumps, start))
+        retained = self._event[start] == RETAINED  # what was dropped may lie before that row and right behind it
+        jump = int(np.searchsorted(jumps, start + 2 if retained else start))
         hole = None
         if jump < len(jumps) and jumps[jump] < end:
             at = int(jumps[jump])
@@ -185,8 +223,10 @@ class _Encoder:
             receipt_order=orders[self._receipts[early:late]],
             receipt_time_us=self._receipt_time[early:late],
             views=[],
-            crashes=[],
+            interruptions=[],
             up=None,
+            left=False,
+            duplicates=[],
             lost_views=self._lost_views,
         )
         begin, stop = np.searchsorted(rare, (start, end))
@@ -196,20 +236,47 @@ class _Encoder:
 
     def _note(self, part: LogPart, at: int) -> None:
         order = int(self._order[at])
-        if self._event[at] == CRASH:
-            part.crashes.append(order)
-            part.up = False
-        elif self._event[at] == RECOVER:
-            part.up = True
-        elif self._event[at] == RETAINED:
-            part.hole = f"retention has dropped the rows before order {order}"
+        event = self._event[at]
+        if event in (CRASH, LEAVE):
+            part.interruptions.append(order)
+            part.up = part.left = bool(event == LEAVE)
+        elif event == RECOVER:
+            part.up, part.left = True, False
+        elif event == RETAINED:
+            if order != part.first_order:
+                raise self._bad(at, NOT_FIRST)
+            part.retained_at = order
+        elif event == DUPLICATE:
+            part.duplicates.append(self._named(at))
         elif self._value("primary", at) is not False:  # a minority that stops ordering installs no view
-            number = self._value("view", at)
-            members = self._value("members", at)
-            if number is None or members is None:
-                raise bad_row(part.run, part.site, order, "expected view and members on a view row, found a null")
-            group = self._group_names[self._groups[at]] if self._groups[at] >= 0 else None
-            part.views.append(View(order, group, int(number), frozenset(members)))
+            part.views.append(self._view(at))
+
+    def _view(self, at: int) -> View:
+        number = self._value("view", at)
+        members = self._value("members", at)
+        if number is None or members is None:
+            raise self._bad(at, NO_VIEW)
+        if None in members:
+            raise self._bad(at, NULL_MEMBER)
+        if number == NONE:
+            raise self._bad(at, LOWEST_VIEW)
+        return View(int(self._order[at]), self._value("group", at), int(number), frozenset(members))
+
+    def _named(self, at: int) -> tuple[Stream, int]:
+        group, origin, seqno = (self._value(name, at) for name in ("group", "origin", "seqno"))
+        if group is None or origin is None or seqno is None:
+            raise self._bad(at, UNNAMED.format(event="duplicate"))
+        return (group, origin), int(seqno)
+
+    def _view_numbers(self) -> Ints:
+        """The column `view`, NONE for null; a view that has this very number cannot be told from it, and is refused."""
+        numbers = column_numbers(self._table, "view")
+        nothing = numbers == NONE
+        if np.any(nothing):
+            stated = nothing & ~null_flags(self._table, "view")
+            if np.any(stated):
+                raise self._bad(int(np.flatnonzero(stated)[0]), LOWEST_VIEW)
+        return numbers
 
     def _value(self, name: str, at: int) -> Any:
         return self._table.column(name)[at].as_py() if name in self._table.column_names else None
@@ -223,7 +290,7 @@ class _Encoder:
             elif name not in EVENTS and name != IGNORED_EVENT and np.any(codes == index):
                 at = int(np.flatnonzero(codes == index)[0])
                 what = f"unknown event `{name}`{suggestion(name, list(EVENTS))}"
-                raise bad_row(self._run_at(at), self._site_at(at), int(self._order[at]), what)
+                raise self._bad(at, what)
         events: Small = known[codes]
         return events
 
@@ -246,8 +313,11 @@ class _Encoder:
         if np.any(bad):
             at = int(rows[np.flatnonzero(bad)[0]])
             event = MESSAGE_EVENTS[self._event[at]]
-            what = f"expected group, origin and seqno on a {event} row, found a null"
-            raise bad_row(self._run_at(at), self._site_at(at), int(self._order[at]), what)
+            raise self._bad(at, UNNAMED.format(event=event))
+
+    def _bad(self, at: int, what: str) -> InputError:
+        order = int(self._order[at])
+        return bad_row(self._run_at(at), self._site_at(at), order, what.format(order=order))
 
     def _run_at(self, at: int) -> str:
         return str(self._run_names[self._runs[at]])
@@ -312,7 +382,7 @@ def column_numbers(table: Any, name: str) -> Ints:
     try:
         column = column.cast(pa.int64())
     except pa.ArrowInvalid:
-        raise InputError(f"column `{name}`: expected numbers of at most 64 bits with a sign") from None
+        raise InputError(f"column `{name}`: {TOO_LARGE}") from None
     if column.null_count:
         column = column.fill_null(NONE)
     if isinstance(column, pa.ChunkedArray):
@@ -328,12 +398,3 @@ def null_flags(table: Any, name: str) -> Flags:
         return np.zeros(table.num_rows, np.bool_)
     flags: Flags = table.column(name).is_null().to_numpy()
     return flags
-
-
-def describe_hole(expected: int, found: int) -> str:
-    missing = found - expected
-    return f"{missing} row{'s' if missing > 1 else ''} missing before order {found}"
-
-
-def bad_row(run: str, site: str, order: int, what: str) -> InputError:
-    return InputError(f"trace, run {run}, site {site}, order {order}: {what}")

@@ -5,11 +5,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tocsin.properties.bad_rows import NOT_FIRST, bad_row, describe_hole
 from tocsin.properties.kernels.arrays import Codes
-from tocsin.properties.kernels.encode import BROADCAST, DELIVER, LogPart, Stream, UnsortedError, View, describe_hole
+from tocsin.properties.kernels.encode import BROADCAST, DELIVER, LogPart, Stream, View, unsorted
+from tocsin.properties.obstacles import (
+    LOST_VIEWS,
+    NO_BROADCASTS,
+    NO_RECEIPTS,
+    NO_VIEWS,
+    tell_shortening,
+    tell_truncation,
+)
 
 # They depend on who is a member, and views say who is.
 MEMBERSHIP_PROPERTIES = ("validity", "agreement", "uniform_agreement", "safe", "view_synchrony")
+# What retention has dropped may explain away what they miss.
+NEED_DROPPED_ROWS = ("integrity", "agreement", "uniform_agreement", "causal", "safe")
 ALL = "all"  # the group of every site of the run, unless something says otherwise
 
 
@@ -21,8 +32,10 @@ class SiteFacts:
     rows: int = 0
     next_order: int = 0  # that the next row should have
     hole: str | None = None  # the first jump in its orders: then it is truncated
+    is_shortened: bool = False  # retention has dropped its older rows
     up: bool = True
-    crashes: list[int] = field(default_factory=list)  # orders
+    left: bool = False  # the last crash, recover or leave is a leave
+    interruptions: list[int] = field(default_factory=list)  # orders of crash and leave rows
     views: list[View] = field(default_factory=list)
     active: set[str] = field(default_factory=set)  # groups that it broadcast to or delivered in
     groups: set[str] = field(default_factory=set)  # the same, and those in which it rolled back
@@ -33,16 +46,23 @@ class SiteFacts:
 
     def join(self, part: "PartFacts") -> None:
         """Add the next part of the log."""
+        if part.retained_at is not None:
+            if self.rows:
+                raise bad_row(part.run, part.site, part.retained_at, NOT_FIRST)
+            self.is_shortened = True
+            self.next_order = part.retained_at
         if part.first_order < self.next_order:
-            raise UnsortedError(f"run {part.run}, site {part.site}, order {part.first_order}")
-        if self.hole is None and part.first_order != self.next_order:
+            raise unsorted(part.run, part.site, part.first_order, self.next_order - 1)
+        may_jump = self.is_shortened and self.rows == 1  # right behind the row that says what was dropped
+        if self.hole is None and part.first_order != self.next_order and not may_jump:
             self.hole = describe_hole(self.next_order, part.first_order)
         if self.hole is None:
             self.hole = part.hole
         self.rows += part.rows
         self.next_order = part.next_order
-        self.up = self.up if part.up is None else part.up
-        self.crashes += part.crashes
+        if part.up is not None:
+            self.up, self.left = part.up, part.left
+        self.interruptions += part.interruptions
         self.views += part.views
         self.active |= part.active
         self.groups |= part.groups
@@ -62,8 +82,10 @@ class PartFacts:
     first_order: int
     next_order: int
     hole: str | None
+    retained_at: int | None
     up: bool | None
-    crashes: list[int]
+    left: bool
+    interruptions: list[int]
     views: list[View]
     active: set[str]
     groups: set[str]
@@ -85,8 +107,10 @@ def part_facts(part: LogPart) -> PartFacts:
         first_order=part.first_order,
         next_order=part.next_order,
         hole=part.hole,
+        retained_at=part.retained_at,
         up=part.up,
-        crashes=part.crashes,
+        left=part.left,
+        interruptions=part.interruptions,
         views=part.views,
         active=used if acted.all() else _groups(part.streams, part.stream[acted]),
         groups=used,
@@ -118,6 +142,7 @@ class RunFacts:
                 self.whole.append(site)
             else:
                 self.truncated[site.site] = site.hole
+        self.shortened = [site.site for site in self.whole if site.is_shortened]
         self.index = {site.site: number for number, site in enumerate(self.whole)}
         self.has_broadcasts = any(site.has_broadcasts for site in self.whole)
         self.has_deliveries = any(site.has_deliveries for site in self.whole)
@@ -131,8 +156,7 @@ class RunFacts:
         if not self.truncated:
             return None
         site, hole = next(iter(self.truncated.items()))
-        others = f", and {len(self.truncated) - 1} more logs" if len(self.truncated) > 1 else ""
-        return f"run {self.run}: the log of site {site} is truncated ({hole}){others}"
+        return tell_truncation(self.run, site, hole, len(self.truncated))
 
     def is_unknowable(self, name: str) -> bool:
         """Whether even what looks like a violation may be none."""
@@ -141,15 +165,19 @@ class RunFacts:
     def obstacle(self, name: str) -> str | None:
         """What the run lacks for a verdict on a property (docs/guarantees.md, section 7)."""
         if self.is_unknowable(name):
-            return f"run {self.run}: view events, but no columns `view` and `members`"
-        if self.truncated or not self.has_deliveries:
+            return LOST_VIEWS.format(run=self.run)
+        if self.truncated:
             return self.truncation()
+        if self.shortened and name in NEED_DROPPED_ROWS:
+            return tell_shortening(self.run, self.shortened[0], len(self.shortened))
+        if not self.has_deliveries:
+            return None
         if name in ("integrity", "validity", "causal") and not self.has_broadcasts:
-            return f"run {self.run}: no broadcast events"
+            return NO_BROADCASTS.format(run=self.run)
         if name == "safe" and not self.has_receipts:
-            return f"run {self.run}: no receive events of kind data that name their message"
+            return NO_RECEIPTS.format(run=self.run)
         if name == "view_synchrony" and not self.has_views:
-            return f"run {self.run}: no view events"
+            return NO_VIEWS.format(run=self.run)
         return None
 
 

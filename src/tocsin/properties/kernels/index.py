@@ -20,7 +20,7 @@ class PartIndex:
     site: str
     first_order: int
     rows: int  # broadcast, deliver, rollback and receive rows
-    spans: dict[Stream, tuple[int, int]]  # lowest and highest number in any of them
+    spans: dict[Stream, tuple[int, int]]  # lowest and highest number in any of them, or in a duplicate row
     reached: list[dict[Stream, int]]  # by block of deliveries: the highest number delivered in it
 
 
@@ -30,6 +30,9 @@ def index_part(part: LogPart, index_rows: int = INDEX_ROWS) -> PartIndex:
     spans: dict[Stream, tuple[int, int]] = {}
     for stream, low, high in _extremes(streams, seqnos):
         spans[part.streams[stream]] = (low, high)
+    for name, seqno in part.duplicates:
+        low, high = spans.get(name, (seqno, seqno))
+        spans[name] = (min(low, seqno), max(high, seqno))
     delivered = np.flatnonzero(part.event == DELIVER)
     reached: list[dict[Stream, int]] = []
     for start in range(0, len(delivered), index_rows):

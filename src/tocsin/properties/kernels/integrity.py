@@ -16,13 +16,14 @@ def find_integrity(case: Case) -> Found:
     alone: list[tuple[str, Ints]] = []  # offences that one row shows
     paired: list[tuple[str, Ints, Ints]] = []  # those that need another row
     first = case.first_broadcast[case.message]
-    if case.facts.has_broadcasts and not case.facts.truncated:
-        delivered = rows.event == DELIVER
+    delivered = rows.event == DELIVER
+    if case.facts.has_broadcasts and not case.facts.truncated and not case.facts.shortened:
         alone.append(("delivered {}, which nobody broadcast", np.flatnonzero(delivered & (first < 0))))
-        own = (first >= 0) & (rows.log[first] == rows.log)
-        early = np.flatnonzero(delivered & own & (first > np.arange(len(first))))
-        paired.append(("delivered {} before it broadcast it", early, first[early]))
-    alone.append(("rolled back {}, of which no delivery stood", case.net.strays))
+    own = (first >= 0) & (rows.log[first] == rows.log)
+    early = np.flatnonzero(delivered & own & (first > np.arange(len(first))))
+    paired.append(("delivered {} before it broadcast it", early, first[early]))
+    shortened = np.array([site.is_shortened for site in case.facts.whole], np.bool_)
+    alone.append(("rolled back {}, of which no delivery stood", case.net.strays[~shortened[rows.log[case.net.strays]]]))
     paired.append(("delivered {} twice", case.net.repeats, case.net.repeated))
     again = np.flatnonzero((rows.event == BROADCAST) & (first != np.arange(len(first))))
     paired.append(("broadcast {}, a number that was used before", again, first[again]))

@@ -1,5 +1,6 @@
 """The scans of a log's parts, joined into one: fingerprints add up, chunks that a part border cuts are made whole."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -68,6 +69,14 @@ def join_scans(parts: list[PartScan]) -> LogScan:
     for one, other in combinations(groups, 2):
         log.interleaved[one, other] = _join_interleaving(parts, one, other)
     return log
+
+
+def join_logs(scans: Iterable[PartScan]) -> list[LogScan]:
+    """The logs of a run, by name of the site."""
+    parts: dict[str, list[PartScan]] = {}
+    for scanned in scans:
+        parts.setdefault(scanned.facts.site, []).append(scanned)
+    return [join_scans(sorted(parts[site], key=lambda part: part.facts.first_order)) for site in sorted(parts)]
 
 
 def _join_streams(total: dict[tuple[str, str], StreamScan], part: dict[tuple[str, str], StreamScan]) -> None:

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin.properties.graph import components
 from tocsin.properties.kernels.arrays import Flags, Ints, running_max_before
+from tocsin.properties.kernels.graph import components
 
 
 @dataclass(slots=True)

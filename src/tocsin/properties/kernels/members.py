@@ -16,9 +16,11 @@ class Members:
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
         self._down = frozenset(site.site for site in facts.whole if not site.up)
+        excused = [site.site for site in facts.whole if site.is_shortened or site.left]
+        self._excused = frozenset([*excused, *facts.truncated])
         self._several = len({*facts.groups, *facts.given}) > 1
         views = [view for site in facts.whole for view in site.views]
-        self._own_views = {view.group for view in views if view.group is not None}
+        self._scopes = {view.group for view in views}  # None: of views of all groups at once
         self._first_views: dict[tuple[str | None, int], View] = {}  # (scope, number): by (site name, order)
         for view in views:
             self._first_views.setdefault((view.group, view.number), view)
@@ -39,10 +41,16 @@ class Members:
         return self._sets[number][1]
 
     def obliged(self, number: int) -> list[str]:
-        """Those of a set who owe what was delivered to it: correct, members at the end, not truncated; by name."""
+        """Those of a set who owe what was delivered to it: correct, members at the end, asked at all; by name."""
         group, sites = self._sets[number]
         owing = (sites & self.last(group)) - self._down
-        return sorted(site for site in owing if site not in self._facts.truncated)
+        return sorted(site for site in owing if self.is_asked(site))
+
+    def is_asked(self, site: str) -> bool:
+        """Whether it can be held against a site that its log has no row of a message: not if such a row may be
+        missing, and not if the site has left.
+        """
+        return site not in self._excused
 
     # Groups
 
@@ -60,7 +68,7 @@ class Members:
 
     def scope(self, group: str) -> str | None:
         """Which view rows are the views of a group: those with this group."""
-        return group if group in self._own_views else None
+        return group if group in self._scopes else None
 
     def is_restricted(self, group: str) -> bool:
         """Whether a view of this group lists the sites of other groups too."""
@@ -82,7 +90,7 @@ class Members:
             return False
         if self.scope(group) is None:
             return True
-        listed = site.site in self.listed(group)
+        listed = site.site in self.listed(group) and not site.is_shortened
         return listed and all(site.site in view.members for view in site.views if view.group == group)
 
     def of_view(self, group: str, view: View) -> frozenset[str]:
@@ -105,19 +113,23 @@ class Members:
         for index, key in enumerate(distinct.tolist()):
             rest, view_code = divmod(key, len(view_values))
             interval, code = divmod(rest, len(groups))
-            found[index] = self._at_delivery(site.views[:interval], groups[code], int(view_values[view_code]))
+            found[index] = self._at_delivery(site, interval, groups[code], int(view_values[view_code]))
         return found[inverse]
 
-    def _at_delivery(self, before: list[View], group: str, number: int) -> int:
+    def _at_delivery(self, site: SiteFacts, before: int, group: str, number: int) -> int:
+        """`before`: how many of the site's views come before the delivery."""
         scope = self.scope(group)
         view: View | None = None
-        for own in reversed(before):
+        for own in reversed(site.views[:before]):
             if own.group == scope and number in (NONE, own.number):
                 view = own
                 break
         if view is None and number != NONE:
             view = self._first_views.get((scope, number))
-        return self.set_number(group, self.listed(group) if view is None else self.of_view(group, view))
+        if view is not None:
+            return self.set_number(group, self.of_view(group, view))
+        is_dropped = site.is_shortened and scope in self._scopes  # the row that says who they were
+        return self.set_number(group, frozenset() if is_dropped else self.listed(group))
 
 
 def _last_view(site: SiteFacts, scope: str | None) -> View | None:

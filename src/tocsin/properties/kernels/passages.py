@@ -45,9 +45,9 @@ def passages(facts: RunFacts, members: Members) -> list[Passage]:
                 continue
             scope = members.scope(group)
             views = [place for place, view in enumerate(site.views) if view.group == scope]
-            crashes = np.array(site.crashes, np.int64)
+            interruptions = np.array(site.interruptions, np.int64)
             for old, new in pairwise(views):
-                low, high = np.searchsorted(crashes, (site.views[old].order, site.views[new].order))
+                low, high = np.searchsorted(interruptions, (site.views[old].order, site.views[new].order))
                 is_member = site.site in site.views[old].members  # otherwise it has nothing to deliver in it
                 if low == high and is_member and not site.views[old].same_as(site.views[new]):
                     found.append(Passage(log, group, old, new))

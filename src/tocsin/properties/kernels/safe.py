@@ -29,7 +29,7 @@ def find_safe(case: Case) -> Found:
     sets_of: dict[str, list[int]] = {}
     for number in deliveries:
         for site in case.members.sites(number):
-            if site not in case.facts.truncated:
+            if case.members.is_asked(site):
                 sets_of.setdefault(site, []).append(number)
     for site in sorted(sets_of):
         has_at = having.times(site)
@@ -121,7 +121,7 @@ def _explain(case: Case, having: _Having, at: int) -> tuple[tuple[Spot, ...], st
     message = int(case.sequence_message[at])
     row = int(case.sequence[at])
     spot = case.spot(row)
-    members = [site for site in case.members.sites(int(case.member_set[at])) if site not in case.facts.truncated]
+    members = filter(case.members.is_asked, case.members.sites(int(case.member_set[at])))
     has_at = {site: int(having.times(site)[message]) for site in sorted(members)}
     site = max(has_at, key=has_at.__getitem__)
     text = case.text(message)

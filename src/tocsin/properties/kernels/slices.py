@@ -169,8 +169,10 @@ def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
         receipt_order=part.receipt_order[receipts],
         receipt_time_us=part.receipt_time_us[receipts],
         views=[],
-        crashes=[],
+        interruptions=[],
         up=None,
+        left=False,
+        duplicates=part.duplicates,
     )
 
 

@@ -5,8 +5,10 @@ from array import array
 import msgspec
 
 from tocsin.core.message import Message
-from tocsin.properties import AT_THE_END, FAIL, check
+from tocsin.properties import AT_THE_END, FAIL
+from tocsin.properties.plain.check import check_rows
 from tocsin.sim.explore.local_states import Local
+from tocsin.sim.run import named_groups
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.transcript import RULE, Transcript
 from tocsin.traces.buffer import TraceBuffer
@@ -70,14 +72,10 @@ def broken_promise(scenario: Scenario, locals_: list[Local], at_the_end: bool) -
                 view=view,
                 members=None if members is None else [scenario.names[site] for site in members],
             )
-    groups = {
-        name: [scenario.names[site] for site in m]
-        for name, m in zip(scenario.group_names, scenario.groups, strict=False)
-    }
     promised = [
         name for name in scenario.protocol.promised(len(scenario.groups)) if at_the_end or name not in AT_THE_END
     ]
-    report = check(trace.rows(), groups, properties=promised)
+    report = check_rows(trace.rows(), named_groups(scenario), properties=promised)
     for name, verdict in report.properties.items():
         if verdict.verdict == FAIL:
             return f"{name}: {verdict.why}"
@@ -109,16 +107,12 @@ def count_executions(states: int, edges: "array[int]", ends: list[int]) -> int |
 def tell_violation(scenario: Scenario, violation: Violation, seed: int) -> str:
     """The schedule that leads to a violation, as a transcript."""
     names = scenario.names
-    groups = {
-        group: [names[site] for site in members]
-        for group, members in zip(scenario.group_names, scenario.groups, strict=False)
-    }
     absent = {site for fault in scenario.faults if fault.what == "join" for site in fault.sites}
     transcript = Transcript(
         scenario.protocol,
         names,
         dict(scenario.config.options),
-        groups,
+        named_groups(scenario),
         [name for site, name in enumerate(names) if site not in absent],
         scenario.topology,
         seed,

@@ -12,8 +12,9 @@ import msgspec
 from tocsin.core.config import decode_config
 from tocsin.core.errors import TocsinError
 from tocsin.properties import FAIL, Report
+from tocsin.properties.plain.check import check_rows
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.run import SLICE_EVENTS, check_rows, run_to_end
+from tocsin.sim.run import SLICE_EVENTS, named_groups, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.simulation import Simulation
@@ -43,7 +44,10 @@ def run_document(protocol: Protocol, document: Document, seed: int) -> Outcome:
     try:
         run_to_end(simulation, config.duration_us)
         _finish(simulation, config.duration_us, protocol.liveness_us)
-        violated = first_violation(check_rows(scenario, trace.rows(), protocol.promised(len(scenario.groups))))
+        report = check_rows(
+            trace.rows(), named_groups(scenario), one_clock=True, properties=protocol.promised(len(scenario.groups))
+        )
+        violated = first_violation(report)
     except (AssertionError, LookupError, TypeError, ValueError, AttributeError, TocsinError) as error:
         violated = f"raised {type(error).__name__}: {error}"
     tally = simulation.world.tally

@@ -1,4 +1,4 @@
-"""Who runs the tasks of an audit: this process, or Spark. The tasks cannot tell.
+"""Spark runs the tasks of an audit (`tocsin.properties.audit`).
 
 A task is a function of a module and one argument; both travel as bytes, and so does the answer. What a person has
 to hear of (`TocsinError`) is carried back as it is; anything else that a task raises is an error of ours and ends
@@ -7,34 +7,19 @@ the audit.
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tocsin.core.errors import TocsinError
+from tocsin.properties.audit.executor import Answer, Item
 from tocsin.properties.kernels.encode import UnsortedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
-
 ANSWER_SCHEMA = "task long, answer binary"
 CARRIED = (TocsinError, UnsortedError)
-
-
-class Executor(Protocol):
-    def run(self, task: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-        """The answers of a task to all items, in their order."""
-        ...
-
-
-class LocalExecutor:
-    """Runs tasks here, one after the other."""
-
-    def run(self, task: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-        return [task(item) for item in items]
 
 
 class SparkExecutor:

@@ -11,15 +11,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
 from tocsin.properties.kernels.arrays import Ints
 from tocsin.properties.kernels.histogram import Histogram
-from tocsin.properties.report import (
-    FAIL,
-    LEVELS,
-    PASS,
-    Report,
-    failed_properties,
-    level_properties,
-    unchecked_properties,
-)
+from tocsin.properties.report import FAIL, LEVELS, PASS, Report, level_properties
 from tocsin.spark.audit.diagram import witness_diagram
 from tocsin.spark.audit.page_style import STYLE
 from tocsin.spark.audit.plots import Band, Series, bar_plot, line_plot, short_number, short_time
@@ -80,8 +72,8 @@ def _plural(count: int, word: str) -> str:
 def _levels(report: Report, expected: str | None) -> str:
     items: list[str] = []
     for level in LEVELS:
-        failed = failed_properties(report, level)
-        unchecked = unchecked_properties(report, level)
+        failed = report.failed(level)
+        unchecked = report.unchecked(level)
         kind = ("fail" if level == expected else "not") if failed else ("open" if unchecked else "pass")
         said = "holds, as far as it can be checked" if kind == "open" else ("fails" if failed else "holds")
         because = f"fails by {', '.join(failed)}" if failed else ""
@@ -94,7 +86,7 @@ def _verdicts(report: Report, promised: Collection[str]) -> str:
     rows: list[str] = []
     for name, verdict in report.properties.items():
         kind = {PASS: "pass", FAIL: "fail" if name in promised else "not"}.get(verdict.verdict, "open")
-        link = f'<a href="#{name}">{name}</a>' if verdict.witness is not None else name
+        link = f'<a href="#{name}">{name}</a>' if verdict.evidence is not None else name
         violations = f"{verdict.violations:,}" if verdict.violations else "–"
         rows.append(
             f'<tr><th scope="row">{link}</th><td><span class="pill {kind}">{verdict.verdict}</span></td>'
@@ -110,8 +102,8 @@ def _verdicts(report: Report, promised: Collection[str]) -> str:
 def _witnesses(report: Report) -> str:
     shown: dict[tuple[Row, ...], list[str]] = {}
     for name, verdict in report.properties.items():
-        if verdict.witness is not None:
-            shown.setdefault(verdict.witness, []).append(name)
+        if verdict.evidence is not None:
+            shown.setdefault(verdict.evidence, []).append(name)
     if not shown:
         return ""
     cards: list[str] = []

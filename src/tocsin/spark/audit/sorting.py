@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tocsin.spark.audit.columns import TraceMap
-from tocsin.spark.audit.pieces import find_files
+from tocsin.properties.audit.columns import TraceMap
+from tocsin.properties.audit.pieces import find_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,6 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tocsin.properties.audit.audit import MESSAGE_COLUMNS, AuditResult
+from tocsin.properties.audit.executor import Executor
+from tocsin.properties.audit.limits import Limits
+from tocsin.properties.audit.pieces import Piece, read_pieces
+from tocsin.properties.audit.tasks import Trace
 from tocsin.properties.kernels.arrays import Hashes, Ints
 from tocsin.properties.kernels.encode import NEEDED_COLUMNS, encode
 from tocsin.properties.kernels.survey import (
@@ -15,11 +20,6 @@ from tocsin.properties.kernels.survey import (
     sample_bound,
     sampled_broadcasts,
 )
-from tocsin.spark.audit.audit import MESSAGE_COLUMNS, AuditResult
-from tocsin.spark.audit.executor import Executor
-from tocsin.spark.audit.limits import Limits
-from tocsin.spark.audit.pieces import Piece, read_pieces
-from tocsin.spark.audit.tasks import Trace
 
 BOTH_COLUMNS = tuple(dict.fromkeys((*NEEDED_COLUMNS, *SURVEY_COLUMNS)))
 

@@ -21,10 +21,9 @@ from typing import Any
 import msgspec
 
 from tocsin.properties import Report
-from tocsin.sim.run import answer, check_rows, run_to_end, without_trace
+from tocsin.sim.run import answer, check_file, check_rows, run_to_end, without_trace
 from tocsin.spark.sweep.grid import Grid
 from tocsin.traces.buffer import TraceBuffer
-from tocsin.traces.reader import read_rows
 from tocsin.traces.writer import TraceWriter
 
 OK, ERROR, TIMEOUT, MEMORY, CRASH = "ok", "error", "timeout", "memory", "crash"
@@ -83,7 +82,7 @@ def _simulated(grid: Grid, cell: Cell, seed: int, traces: Path | None) -> dict[s
         with TraceWriter(path, run, scenario.names, one_clock=True) as writer:
             simulation = scenario.build(seed, writer)
             run_to_end(simulation, duration_us)
-        report = check_rows(scenario, read_rows([path]))
+        report = check_file(scenario, path)
     elif grid.config.verdicts:
         buffer = TraceBuffer(run, scenario.names)
         simulation = scenario.build(seed, buffer)

@@ -1,0 +1,75 @@
+"""Safe delivery: when anyone delivers a message, all members of its view have it (docs/guarantees.md, section 5)."""
+
+from tocsin.properties.obstacles import NO_RECEIPTS
+from tocsin.properties.plain.finding import Finding
+from tocsin.properties.plain.history import Log, Message, Run, text
+from tocsin.properties.plain.members import Members, Sites
+from tocsin.traces.rows import ROLLBACK, Row
+
+Name = tuple[str | None, str | None, int | None]  # of a message in a receive row, which may name no group
+
+
+def find_safe(run: Run, members: Members) -> Finding:
+    obstacle = run.truncation or run.shortening
+    if not any(log.receipts for log in run.logs.values()):
+        return Finding(run.delivered, obstacle=obstacle or run.lacking(NO_RECEIPTS))
+    having = {site: _first_rows(log) for site, log in run.logs.items()}
+    lacking: dict[tuple[Message, Sites], tuple[str, Row | None]] = {}  # remembered
+    violations = 0
+    smallest: tuple[Row, ...] = ()
+    why = ""
+    for log in run.logs.values():
+        for (message, row), at in zip(log.sequence.items(), members.at_deliveries(log), strict=True):
+            key = (message, at)
+            if key not in lacking:
+                asked = [site for site in sorted(at) if members.is_asked(site)]
+                lacking[key] = _last_to_have(message, asked, having)
+            site, late = lacking[key]
+            if not site or (late is not None and not (run.one_clock and late.time_us > row.time_us)):
+                continue
+            violations += 1
+            rows = (row,) if late is None else (row, late)
+            if not smallest or len(rows) < len(smallest):
+                smallest, why = rows, _tell(message, row, site, late)
+    if not violations:
+        return Finding(run.delivered, obstacle=obstacle)
+    return Finding(run.delivered, violations, smallest, why, obstacle)
+
+
+def _first_rows(log: Log) -> dict[Name, Row]:
+    """By message: the row of a site that has it earliest."""
+    found: dict[Name, Row] = {}
+    for message, row in log.entries:
+        if row.event != ROLLBACK:
+            before = found.get(message)
+            if before is None or row.time_us < before.time_us:
+                found[message] = row
+    for row in log.receipts:
+        name = (row.group, row.origin, row.seqno)
+        before = found.get(name)
+        if before is None or row.time_us < before.time_us:
+            found[name] = row
+    return found
+
+
+def _last_to_have(message: Message, sites: list[str], having: dict[str, dict[Name, Row]]) -> tuple[str, Row | None]:
+    """The site that has a message last, and by which row; or the first that never has it, and None."""
+    last: tuple[str, Row | None] = ("", None)
+    for site in sites:
+        found = having.get(site, {})
+        rows = [row for row in (found.get(message), found.get((None, *message[1:]))) if row is not None]
+        if not rows:
+            return site, None
+        row = min(rows, key=lambda each: each.time_us)
+        if last[1] is None or row.time_us > last[1].time_us:
+            last = (site, row)
+    return last
+
+
+def _tell(message: Message, delivery: Row, site: str, late: Row | None) -> str:
+    if late is None:
+        return f"site {delivery.site} delivered {text(message)}, which member {site} never received"
+    return (
+        f"site {delivery.site} delivered {text(message)} at {delivery.time_us} us, "
+        f"member {site} had it only at {late.time_us} us"
+    )

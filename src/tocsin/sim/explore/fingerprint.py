@@ -17,6 +17,7 @@ from tocsin.core.message import Options
 from tocsin.core.topology import Topology
 
 _GIVEN_AT_BIRTH = (Outbox, DeliveryLog, Options, Setup, Topology)
+_FIXED_NAMES: dict[type, list[str]] = {}  # of compiled classes, all of whose objects have the same attributes
 
 
 def fingerprint(*values: object) -> bytes:
@@ -42,10 +43,11 @@ def _canonical(value: Any, met: dict[int, int]) -> Any:
     if isinstance(value, msgspec.Struct):
         fields = tuple([_canonical(getattr(value, field), met) for field in value.__struct_fields__])
         return (type(value).__name__, fields)
-    if isinstance(value, _GIVEN_AT_BIRTH):
-        return None
-    if hasattr(value, "tobytes"):  # arrays of numbers
-        return ("array", value.tobytes())
+    if type(value) not in _FIXED_NAMES:
+        if isinstance(value, _GIVEN_AT_BIRTH):
+            return None
+        if hasattr(value, "tobytes"):  # arrays of numbers
+            return ("array", value.tobytes())
     number = met.get(id(value))
     if number is not None:
         return ("met", number)
@@ -54,13 +56,15 @@ def _canonical(value: Any, met: dict[int, int]) -> Any:
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
-    names: set[str] = set(getattr(value, "__dict__", ()))
-    for kind in type(value).__mro__:
-        names.update(getattr(kind, "__mypyc_attrs__", ()))
-        names.update(getattr(kind, "__slots__", ()))
-    names.discard("__dict__")
-    found = []
-    for name in sorted(names):
-        if not name.startswith("stat_") and not name.startswith("_stat_") and hasattr(value, name):
-            found.append((name, getattr(value, name)))
-    return found
+    kind = type(value)
+    names = _FIXED_NAMES.get(kind)
+    if names is None:
+        found: set[str] = set(getattr(value, "__dict__", ()))
+        for each in kind.__mro__:
+            found.update(getattr(each, "__mypyc_attrs__", ()))
+            found.update(getattr(each, "__slots__", ()))
+        found.discard("__dict__")
+        names = sorted([name for name in found if not name.startswith(("stat_", "_stat_"))])
+        if not hasattr(value, "__dict__"):
+            _FIXED_NAMES[kind] = names
+    return [(name, getattr(value, name)) for name in names if hasattr(value, name)]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tocsin.live.receipts import Receipt
     from tocsin.properties.report import Report, Verdict
     from tocsin.proving import audit, check
+    from tocsin.spark.sweep.experiment import Experiment
 
 __version__ = "0.2.0.dev0"
 
@@ -50,6 +51,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.live.receipts": ("Receipt",),
     "tocsin.properties.report": ("Report", "Verdict"),
     "tocsin.proving": ("audit", "check"),
+    "tocsin.spark.sweep.experiment": ("Experiment",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -59,6 +61,7 @@ __all__ = [
     "Closed",
     "Delivery",
     "EnvironmentMissing",
+    "Experiment",
     "InputError",
     "KeyMismatch",
     "Member",

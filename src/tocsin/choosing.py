@@ -25,9 +25,10 @@ class SimulationResult:
     @cached_property
     def trace(self) -> "pyarrow.Table":
         """Every event of the run, in the columns of a trace (docs/formats.md); made when first asked for."""
+        from tocsin.traces.schema import SIMULATED
         from tocsin.traces.tables import trace_table
 
-        return trace_table(self._events.rows(), one_clock=True)
+        return trace_table(self._events.rows(), True, SIMULATED)
 
 
 def simulate(scenario: str | Path | Mapping[str, Any], seed: int = 0) -> SimulationResult:

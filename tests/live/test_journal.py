@@ -215,7 +215,9 @@ def test_retention_drops_the_oldest_and_the_rest_says_so(tmp_path: Path) -> None
     assert orders == list(range(orders[0], orders[0] + len(orders))) and orders[0] > 0
     write_trace([tmp_path / "data"], tmp_path / "t.parquet")
     report = check(read_rows([tmp_path / "t.parquet"]), one_clock=False)
-    assert {verdict.verdict for verdict in report.properties.values()} == {"not checkable"}
+    open_ones = {name for name, verdict in report.properties.items() if verdict.verdict == "not checkable"}
+    assert open_ones >= {"integrity", "agreement", "uniform_agreement", "causal", "safe"}  # the dropped rows may tell
+    assert not any(verdict.verdict == "fail" for verdict in report.properties.values())
 
 
 def test_lives_and_their_ends_become_crashes_and_recoveries(tmp_path: Path) -> None:

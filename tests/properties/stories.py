@@ -19,7 +19,7 @@ from tocsin.properties.audit.tables import audit_table
 from tocsin.properties.audit.tally import AT_LEAST
 from tocsin.properties.plain.check import check_rows
 from tocsin.traces.rows import Row
-from tocsin.traces.schema import COLUMNS, SCHEMA
+from tocsin.traces.schema import ROWS
 
 TOO_LARGE = "too large to be opened at once"
 NUMBERS = ("order", "time_us", "seqno", "size", "position", "view")
@@ -74,7 +74,7 @@ def verdict(name: str, story: str, groups: dict[str, list[str]] | None = None, o
 
 
 def table_of(rows: list[Row]) -> Any:
-    return pa.Table.from_pylist([row._asdict() for row in rows], pa.schema([SCHEMA.field(name) for name in COLUMNS]))
+    return pa.Table.from_pylist([row._asdict() for row in rows], ROWS)
 
 
 def differences(expected: Report, found: Report, rows: list[Row]) -> Iterator[str]:

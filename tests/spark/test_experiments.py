@@ -129,7 +129,7 @@ def test_protocols_that_a_grid_or_an_experiment_names_count(lab: Path) -> None:
     assert machine in sources_of(load(lab))
     (lab / "g.json").write_text(json.dumps({"scenario": {"protocol": "lamport", "sites": 3}}))
     found = set(sources_of(load_grid(lab / "g.json")))
-    assert {machine, "tocsin.properties.causal", "tocsin.sim.networks.lossy"} <= found
+    assert {machine, "tocsin.properties.plain.causal", "tocsin.sim.networks.lossy"} <= found
     assert "tocsin.protocols.counter_token.machine" not in found
 
 

@@ -139,11 +139,11 @@ class _Stops:
 
 
 async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -> bool:
-    """Leave in order, unless a second signal comes; whether it was in order. Waiting that can be noticed is told."""
+    """Leave in order, unless a second signal comes; whether it was in order. Who sent the first is told of a wait."""
     leaving = asyncio.create_task(_leave_in_order(member, writing))
     hurry = asyncio.create_task(stops.second.wait())
     await asyncio.wait([leaving, hurry], timeout=TOLD_AFTER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    if not leaving.done() and not hurry.done():
+    if stops.first.is_set() and not leaving.done() and not hurry.done():
         print(
             f"tocsin join: leaving: what was sent is ordered first, at most {LEAVE_SECONDS_MAX:g} s; "
             "Ctrl-C again stops at once",

@@ -11,7 +11,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from tocsin.core.errors import InputError
-from tocsin.properties.bad_rows import TOO_LARGE
 from tocsin.properties.plain.check import check_rows
 from tocsin.properties.report import Report, chosen_properties
 from tocsin.traces.rows import Row
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 Path = str | PathLike[str]
 
 PLAIN_ROWS_MAX: Final = 2_000  # up to about here plain Python is quicker than making arrays
-BATCH_ROWS: Final = 65_536  # made into arrays at a time
 NO_COLUMN: Final = "{path}: expected the columns of a trace (docs/formats.md), found no column `{name}`"
 
 
@@ -53,7 +51,9 @@ def check(
         return _check_files([str(path) for path in first], groups, one_clock, names, watch)
     if len(first) <= PLAIN_ROWS_MAX:
         return check_rows(first, groups, one_clock=bool(one_clock), properties=names)
-    return _check_table(_table(chain(first, items)), groups, bool(one_clock), names)
+    from tocsin.traces.tables import trace_table
+
+    return _check_table(trace_table(chain(first, items), bool(one_clock)), groups, bool(one_clock), names)
 
 
 def _check_files(
@@ -112,20 +112,3 @@ def _check_table(
     from tocsin.properties.audit.tables import audit_table
 
     return audit_table(table, groups or {}, one_clock, names)
-
-
-def _table(rows: Iterator[Row]) -> Any:
-    import pyarrow as pa
-
-    from tocsin.traces.schema import SCHEMA
-
-    schema = pa.schema([SCHEMA.field(name) for name in Row._fields if name in SCHEMA.names])
-    batches: list[Any] = []
-    while some := list(islice(rows, BATCH_ROWS)):
-        columns = zip(*some, strict=True)
-        try:
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=False)]
-        except (OverflowError, pa.ArrowInvalid):
-            raise InputError(f"trace: {TOO_LARGE}") from None
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-    return pa.Table.from_batches(batches, schema)

@@ -63,10 +63,9 @@ class Verdict(NamedTuple):
             return None
         import pyarrow as pa  # only here: whoever never asks for a table does not pay for Arrow
 
-        from tocsin.traces.schema import SCHEMA
+        from tocsin.traces.schema import ROWS
 
-        fields = [SCHEMA.field(name) for name in Row._fields if name in SCHEMA.names]
-        return pa.Table.from_pylist([row_object(row) for row in self.evidence], pa.schema(fields))
+        return pa.Table.from_pylist([row_object(row) for row in self.evidence], ROWS)
 
     def to_json_object(self) -> dict[str, Any]:
         return {

@@ -41,6 +41,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 COLUMNS: Final = Row._fields  # what a reader of rows asks for
+ROWS: Final = pa.schema([SCHEMA.field(name) for name in COLUMNS])
 SIMULATED: Final = pa.schema([field for field in SCHEMA if field.name not in (*LIVE_COLUMNS, PAYLOAD)])
 NOT_YET_NOTED: Final = ("peer", "incarnation", "producer", "number", "sent_us")  # what live members do not fill yet
 JOURNAL: Final = pa.schema([field for field in SCHEMA if field.name not in NOT_YET_NOTED])

@@ -55,7 +55,7 @@ MUTANTS = {
     ),
     "installs a list without a majority": (
         "foundation",
-        "self._needs_majority = not options.classic",
+        "self._needs_majority: bool = options.needs_majority()",
         "self._needs_majority = False",
     ),
     "keeps what a destination lacks": (

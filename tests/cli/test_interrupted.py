@@ -92,7 +92,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "long.toml").write_text(LONG)
     (folder / "explored.toml").write_text(EXPLORED)
     (folder / "grid.toml").write_text(GRID)
-    (folder / "topology.json").write_text(_topology(20_000))
+    (folder / "topology.json").write_text(_topology(100_000))
     trace = tocsin.simulate(Path(__file__).parents[2] / "examples" / "showcase.toml").trace
     with pq.ParquetWriter(folder / "trace.parquet", trace.schema) as writer:
         for number in range(40):

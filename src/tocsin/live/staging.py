@@ -84,8 +84,7 @@ class Staging:
         self._visible.append(Delivered(op, messages, position))
 
     def _trim(self, group: GroupId, position: int) -> None:
-        trimmed = self._closed_files.trimmed
-        trimmed[group] = max(position, trimmed.get(group, 0))
+        self._closed_files.trim(group, position)
         index = self._log.frames.group(group)
         index.trimmed = max(index.trimmed, min(position, index.end))
 

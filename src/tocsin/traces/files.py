@@ -4,6 +4,7 @@ A row group is what is read at once; Arrow files (a journal's) call it a record 
 and a dictionary. Whatever is wrong with a file is told in one line, with its name.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
@@ -47,17 +48,17 @@ class TraceFile(Protocol):
     ) -> None: ...
 
 
-def open_trace(path: str, words: Collection[str] = STRINGS, verify: bool = False) -> TraceFile:
+def open_trace(path: str, words: Collection[str] = STRINGS) -> TraceFile:
     """A file by its path or address (s3://…, hdfs://…). `words`: columns that may come as numbers and a dictionary.
-    `verify`: look at the checksums of Parquet pages, too."""
+    Where Parquet pages have checksums, they are looked at."""
     if path.endswith(ARROW_SUFFIX):
         return _ArrowFile(path, words)
-    return _ParquetFile(path, words, verify)
+    return _ParquetFile(path, words)
 
 
-class _File:
-    def close(self) -> None:
-        raise NotImplementedError
+class _File(ABC):
+    @abstractmethod
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +70,7 @@ class _File:
 
 
 class _ParquetFile(_File):
-    def __init__(self, path: str, words: Collection[str], verify: bool) -> None:
+    def __init__(self, path: str, words: Collection[str]) -> None:
         self._path = path
         try:
             system, inside = _place(path)
@@ -80,7 +81,7 @@ class _ParquetFile(_File):
                 filesystem=system,
                 metadata=metadata,
                 read_dictionary=[field.name for field in self.schema if field.name in words and _is_text(field.type)],
-                page_checksum_verification=verify,
+                page_checksum_verification=True,
             )
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path}: expected a Parquet file: {first_line(error)}") from None

@@ -21,14 +21,18 @@ class ClosedFiles:
         fail: Callable[[StorageFailed], None],
     ) -> None:
         self.journal = journal  # None: the group's file says that no Arrow files are made
-        self.trimmed: dict[GroupId, int] = {}  # as the protocol said: it needs no frame below
         self.needed: Callable[[GroupId], int] | None = None  # frames that the application has still to read
         self._loop = loop
         self._log = log
         self._fail = fail
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="tocsin-journal")
+        self._trimmed: dict[GroupId, int] = {}  # by group: the protocol needs no frame below
         self._busy = False
         self._closed = False
+
+    def trim(self, group: GroupId, position: int) -> None:
+        """The protocol needs no frame of the group below this position."""
+        self._trimmed[group] = max(position, self._trimmed.get(group, 0))
 
     def look(self) -> None:
         """Start on the next closed file, or let go of those that are done."""
@@ -57,7 +61,7 @@ class ClosedFiles:
     def _let_go(self, before: int) -> None:
         needed: list[int] = []
         for group, index in enumerate(self._log.frames.groups):
-            below = min(self.trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
+            below = min(self._trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
             needed.append(below if self.needed is None else min(below, self.needed(group)))
         self._log.release(needed, before)
 

@@ -8,7 +8,7 @@ counts once, and who holds it.
 
 import hashlib
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,8 +17,19 @@ from tocsin.core.message import Options
 from tocsin.core.topology import Topology
 
 _GIVEN_AT_BIRTH = (Outbox, DeliveryLog, Options, Setup, Topology)
-_ABSENT = object()
-_DECLARED: dict[type, list[str]] = {}  # by class: see `_declared`
+_ABSENT: Final = object()
+
+# What a class is here; looked up by class, because a search makes millions of fingerprints.
+_PLAIN: Final = 0
+_SEQUENCE: Final = 1
+_MAP: Final = 2
+_SET: Final = 3
+_STRUCT: Final = 4
+_GIVEN: Final = 5
+_ARRAY: Final = 6
+_OBJECT: Final = 7
+_SHAPES: dict[type, int] = {}
+_NAMES: dict[type, list[str]] = {}  # of structs and objects: the attributes that the class declares
 
 
 def fingerprint(*values: object) -> bytes:
@@ -34,54 +45,73 @@ def canonical(value: Any) -> Any:
 def _canonical(value: Any, met: dict[int, int]) -> Any:
     """`met`: by identity, the numbers of the objects met so far. The second time the number stands for the object: the
     parts of a machine know one another, and each is looked into once."""
-    if value is None or isinstance(value, (int, str, bytes, float)):
+    kind = type(value)
+    shape = _SHAPES.get(kind, -1)
+    if shape < 0:
+        shape = _classify(kind)
+    if shape == _PLAIN:
         return value
-    if isinstance(value, (list, tuple, deque)):
-        return ("seq", tuple([_canonical(item, met) for item in value]))
-    if isinstance(value, dict):
-        return ("map", tuple([(_canonical(key, met), _canonical(item, met)) for key, item in value.items()]))
-    if isinstance(value, (set, frozenset)):
-        return ("set", tuple(sorted(repr(canonical(item)) for item in value)))  # in whatever order: each by itself
-    if isinstance(value, msgspec.Struct):
-        fields = tuple([_canonical(getattr(value, field), met) for field in value.__struct_fields__])
-        return (type(value).__name__, fields)
-    if isinstance(value, _GIVEN_AT_BIRTH):
+    if shape == _OBJECT:
+        return _object(value, kind, met)
+    if shape == _GIVEN:
         return None
-    if hasattr(value, "tobytes"):  # arrays of numbers
-        return ("array", value.tobytes())
+    if shape == _SEQUENCE:
+        return ("seq", tuple([_canonical(item, met) for item in value]))
+    if shape == _STRUCT:
+        fields = [_canonical(getattr(value, name), met) for name in _NAMES[kind]]
+        return (kind.__name__, tuple(fields))
+    if shape == _MAP:
+        return ("map", tuple([(_canonical(key, met), _canonical(item, met)) for key, item in value.items()]))
+    if shape == _SET:
+        return ("set", tuple(sorted([repr(canonical(item)) for item in value])))  # in whatever order: each by itself
+    return ("array", value.tobytes())
+
+
+def _object(value: Any, kind: type, met: dict[int, int]) -> Any:
     number = met.get(id(value), -1)
     if number >= 0:
         return ("met", number)
     met[id(value)] = len(met)
-    held: list[Any] = [type(value).__name__]
-    for name in _names(value):
+    names = _NAMES[kind]
+    own: dict[str, Any] | None = getattr(value, "__dict__", None)
+    if own:
+        names = sorted({*names, *[name for name in own if not _is_statistic(name)]})
+    held: list[Any] = [kind.__name__]
+    for name in names:
         item = getattr(value, name, _ABSENT)
         if item is not _ABSENT:
             held.append(name)
-            held.append(item if type(item) is int else _canonical(item, met))
+            held.append(_canonical(item, met))
     return tuple(held)
 
 
-def _names(value: Any) -> list[str]:
-    names = _declared(type(value))
-    own: dict[str, Any] | None = getattr(value, "__dict__", None)
-    if own is not None:
-        names = sorted({*names, *[name for name in own if not _is_statistic(name)]})
-    return names
-
-
-def _declared(kind: type) -> list[str]:
-    """The names of the attributes that a class declares, sorted; worked out once."""
-    names = _DECLARED.get(kind)
-    if names is None:
+def _classify(kind: type) -> int:
+    """What a class is, worked out once; and the names of its attributes, sorted."""
+    shape = _OBJECT
+    if issubclass(kind, (int, str, bytes, float, type(None))):
+        shape = _PLAIN
+    elif issubclass(kind, (list, tuple, deque)):
+        shape = _SEQUENCE
+    elif issubclass(kind, dict):
+        shape = _MAP
+    elif issubclass(kind, (set, frozenset)):
+        shape = _SET
+    elif issubclass(kind, _GIVEN_AT_BIRTH):
+        shape = _GIVEN
+    elif issubclass(kind, msgspec.Struct):
+        shape = _STRUCT
+        _NAMES[kind] = list(kind.__struct_fields__)
+    elif hasattr(kind, "tobytes"):  # arrays of numbers
+        shape = _ARRAY
+    else:
         found: set[str] = set()
         for base in kind.__mro__:
             found.update(getattr(base, "__mypyc_attrs__", ()))
             found.update(getattr(base, "__slots__", ()))
         found.discard("__dict__")
-        names = sorted([name for name in found if not _is_statistic(name)])
-        _DECLARED[kind] = names
-    return names
+        _NAMES[kind] = sorted([name for name in found if not _is_statistic(name)])
+    _SHAPES[kind] = shape
+    return shape
 
 
 def _is_statistic(name: str) -> bool:

@@ -1,42 +1,10 @@
 """The parts that protocols share: own numbers, sending again, what was received, records and when they are folded."""
 
+from tests.protocols.recording import Recording
 from tocsin.core.data import Data, Sent
-from tocsin.core.machine import Outbox
-from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import EVERYTHING, RECORDS_MAX, Records
-
-
-class Recording(Outbox):
-    """An outbox that writes down what it is asked for."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def send(self, target: int, message: Message) -> None:
-        self.said.append(f"send {target} {type(message).__name__}")
-
-    def set_timer(self, timer: str, key: int, deadline: int) -> None:
-        self.said.append(f"set {timer} {key} at {deadline}")
-
-    def cancel_timer(self, timer: str, key: int) -> None:
-        self.said.append(f"cancel {timer} {key}")
-
-    def persist(self, record: Record) -> None:
-        self.said.append(f"persist {type(record).__name__}")
-
-    def checkpoint(self, records: list[Record]) -> None:
-        self.said.append(f"checkpoint {len(records)}")
-
-    def trim(self, group: int, position: int) -> None:
-        self.said.append(f"trim {group} {position}")
-
-    def multicast(self, targets: list[int], message: Message) -> None: ...
-    def deliver(self, group: int, origin: int, seqno: int, payload: bytes) -> None: ...
-    def rollback(self, group: int, origin: int, seqno: int) -> None: ...
-    def missed(self, group: int, origin: int, first: int, count: int) -> None: ...
-    def install_view(self, view: int, members: list[int], primary: bool) -> None: ...
 
 
 def test_numbers_go_on_after_a_checkpoint_and_the_records_that_follow_it() -> None:

@@ -22,10 +22,10 @@ class Recording(Outbox):
         self.said.append(f"multicast {targets} {type(message).__name__}")
 
     def set_timer(self, timer: str, key: int, deadline: int) -> None:
-        self.said.append(f"set {timer} at {deadline}")
+        self.said.append(f"set {timer} {key} at {deadline}")
 
     def cancel_timer(self, timer: str, key: int) -> None:
-        self.said.append(f"cancel {timer}")
+        self.said.append(f"cancel {timer} {key}")
 
     def deliver(self, group: int, origin: int, seqno: int, payload: bytes) -> None:
         self.said.append(f"deliver {origin}:{seqno}")

@@ -21,16 +21,16 @@ def test_the_token_is_sent_again_until_there_is_a_sign_of_it() -> None:
     passing = Passing(20, 400, outbox)
     passing.pass_on(0, 1, TOKEN)
     passing.retry(20)
-    assert outbox.heard() == ["send 1 Token", "set RETRY at 20", "send 1 Token", "set RETRY at 40"]
+    assert outbox.heard() == ["send 1 Token", "set RETRY 0 at 20", "send 1 Token", "set RETRY 0 at 40"]
     passing.arrived()
     passing.retry(40)
-    assert outbox.heard() == ["cancel RETRY"]
+    assert outbox.heard() == ["cancel RETRY 0"]
 
 
 def test_a_token_may_be_away_the_longer_the_more_members_there_are() -> None:
     outbox = Recording()
     Passing(20, 400, outbox).expect_return(1_000, 3)
-    assert outbox.heard() == [f"set LOST at {1_000 + 400 + 3 * 4 * 20}"]
+    assert outbox.heard() == [f"set LOST 0 at {1_000 + 400 + 3 * 4 * 20}"]
 
 
 def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:

@@ -9,7 +9,7 @@ if ! command -v "${CC:-cc}" >/dev/null 2>&1; then
     echo "no C compiler: not compiled; everything works, simulations take about five times as long"
     exit 0
 fi
-echo "compiling core, planning, protocols and sim with mypyc"
+echo "compiling core, planning, protocols, sim and the inner loop of live with mypyc"
 find src -name '*.so' -delete
 rm -rf build/lib* # modules that are gone from the tree would go into a wheel
 mkdir -p build

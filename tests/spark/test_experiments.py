@@ -86,10 +86,22 @@ def test_an_experiment_in_a_grid(lab: Path) -> None:
         ("lab.nothing:Slow", "expected a module that can be imported, found `lab.nothing` .*No module named"),
         ("nowhere_at_all:Slow", "expected a module that can be imported, found `nowhere_at_all`"),
         ("lab.broken:Slow", "expected .*, found `lab.broken` .ZeroDivisionError: division by zero"),
-        ("lab.delays:Slo", r"expected an experiment of `lab.delays`, found `Slo` \(did you mean `Slow`\?\)"),
-        ("lab.delays:NOT_ONE", r"expected an experiment of `lab.delays`, found `NOT_ONE` \(known: Slow\)"),
-        ("lab.delays:Experiment", "expected an experiment of `lab.delays`, found `Experiment`"),
-        ("lab.delays:Kernel", "expected an experiment of `lab.delays`, found `Kernel`"),
+        (
+            "lab.delays:Slo",
+            r"expected a tocsin.Experiment of `lab.delays` with `measure`, found `Slo` \(did you mean `Slow`\?\)",
+        ),
+        (
+            "lab.delays:NOT_ONE",
+            r"expected a tocsin.Experiment of `lab.delays` with `measure`, found `NOT_ONE` \(known: Slow\)",
+        ),
+        (
+            "lab.delays:Experiment",
+            "expected a tocsin.Experiment of `lab.delays` with `measure`, found `Experiment`",
+        ),
+        (
+            "lab.delays:Kernel",
+            "expected a tocsin.Experiment of `lab.delays` with `measure`, found `Kernel`",
+        ),
     ],
 )
 def test_a_bad_path_is_one_line(lab: Path, path: str, told: str) -> None:

@@ -29,6 +29,7 @@ examples:
   tocsin join orders.toml --as c --inject loss=0.05    with faults, to see what happens
   kill -TERM …                                         leaves the group in order; so does Ctrl-C, a second one at once
 """
+STDIN = 0
 READ_BYTES = 1 << 20
 TOLD_AFTER_SECONDS = 0.5  # of leaving: most members have left by then
 READS_AHEAD = 4  # of stdin, before the group has taken what was read
@@ -223,7 +224,7 @@ def _pump(loop: asyncio.AbstractEventLoop, queue: "asyncio.Queue[bytes]", permit
     while True:
         permits.acquire()
         try:
-            data = os.read(sys.stdin.fileno(), READ_BYTES)
+            data = os.read(STDIN, READ_BYTES)
         except OSError:
             data = b""
         try:

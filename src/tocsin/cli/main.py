@@ -5,6 +5,7 @@ asked for is imported, so that `tocsin --help` is quick and nothing needs Spark 
 """
 
 import argparse
+import errno
 import importlib
 import os
 import signal
@@ -60,6 +61,7 @@ exit codes: 0 nothing wrong was found, 1 something asked for did not hold, 2 bad
 
 
 def main(arguments: list[str] | None = None) -> int:
+    _open_standard_files()
     make_output_safe()
     words = sys.argv[1:] if arguments is None else arguments
     with Interrupts() as interrupts:
@@ -84,6 +86,17 @@ def _main(words: list[str]) -> int:
         parser.print_help()
         return 2
     return _run(parsed)
+
+
+def _open_standard_files() -> None:
+    """Where one of the first three files is closed, the next socket would take its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def _verb(words: list[str]) -> str | None:
@@ -140,6 +153,12 @@ def _run(parsed: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader of our output has enough: not an error of ours
         _discard_output()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        print(f"tocsin {parsed.verb}: there is no room left for what is written; free some", file=sys.stderr)
+        return 3
 
 
 def _discard_output() -> None:

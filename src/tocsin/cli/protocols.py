@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -27,7 +26,6 @@ MODELS = ("lan", "mesh")
 DELAY_US = 1_000  # one way, so that delays read as multiples of it
 SEED = 1
 WIDE = 130  # columns of a console from which on everything fits in one table
-WIDE_AS_A_FILE = 180
 
 
 EXAMPLES = """\
@@ -225,14 +223,12 @@ def cost(protocol: Protocol, model: str, sites: int) -> dict[str, Any] | None:
 
 def _print_all(described: list[dict[str, Any]]) -> None:
     """One table; on a narrow console what is said in words follows the figures."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE_AS_A_FILE)
+    console = output(markup=True)
     wide = console.width >= WIDE
     with_costs = "costs" in described[0]
     table = Table(box=None, pad_edge=False, show_lines=False)
     table.add_column("name", no_wrap=True)
-    table.add_column("guarantee", overflow="fold", max_width=24)
+    table.add_column("guarantee", overflow="fold", max_width=24 if console.is_terminal else None)
     places = [(model, size) for model in MODELS for size in SIZES] if with_costs else []
     for model, size in places:
         table.add_column(f"{model} {size}", justify="right", no_wrap=True)

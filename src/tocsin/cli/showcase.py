@@ -18,19 +18,20 @@ from tocsin.cli.showcase_page import Moment, write_page
 from tocsin.cli.showcase_stage import LOSS, PROTOCOL, SITES, Stage
 from tocsin.cli.tables import Cell, output, print_table
 from tocsin.cli.verdicts import ALARM
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import InputError, TocsinError
 from tocsin.live.storage.journal import write_trace
 from tocsin.properties import FAIL, PASS, check
 from tocsin.protocols.registry import find_protocol
 
 EXAMPLES = """\
 examples:
-  tocsin showcase                       about a minute; nothing is left behind but the page and the trace
+  tocsin showcase                       about a minute; page, trace and the members' data stay in the folder it names
   tocsin showcase --messages 5000       a short one
   tocsin showcase --engine check        judge in this process in place of Spark
 exit code: 0 every promised property holds, 1 one does not
 """
 FINISH_SECONDS_MAX = 120.0
+SECONDS_MAX = 3_600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.messages < 1:
+        raise InputError(f"--messages: expected at least 1, found {arguments.messages}")
+    if not 1.0 <= arguments.seconds <= SECONDS_MAX:
+        raise InputError(f"--seconds: expected 1 to {SECONDS_MAX:g}, found {arguments.seconds:g}")
     out = arguments.out or Path(tempfile.mkdtemp(prefix="tocsin-showcase-"))
     out.mkdir(parents=True, exist_ok=True)
     console = output(to_stderr=arguments.json)

@@ -17,6 +17,7 @@ from tocsin.core.files import write_whole
 from tocsin.protocols.registry import find_protocol
 from tocsin.sim.swarm.swarm import Outcome, add_up, never_happened, run_seed, shrink
 
+SEEDS_MAX = 1_000_000_000
 CHUNK_SEEDS = 8  # seeds handed to a process at once
 VIOLATIONS_SHOWN = 5
 
@@ -42,7 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     protocol = find_protocol(arguments.protocol, "swarm")
     seeds = parse_seeds(arguments.seeds)
     began = time.monotonic()
-    outcomes = _run_all(arguments.protocol, seeds, max(1, arguments.processes), arguments.keep_going)
+    if arguments.processes < 1:
+        raise InputError(f"--processes: expected at least 1, found {arguments.processes}")
+    outcomes = _run_all(arguments.protocol, seeds, arguments.processes, arguments.keep_going)
     seconds = time.monotonic() - began
     happened = add_up(outcomes)
     violations = [outcome for outcome in outcomes if outcome.violated is not None]
@@ -75,6 +78,8 @@ def parse_seeds(text: str) -> range:
     end = int(found[2]) if found[2] is not None else first + 1
     if end <= first:
         raise InputError(f"--seeds: expected A below B, found `{text}`")
+    if end - first > SEEDS_MAX:
+        raise InputError(f"--seeds: expected at most {SEEDS_MAX} seeds, found `{text}`")
     return range(first, end)
 
 

@@ -129,7 +129,8 @@ def _print(grid: Grid, results: Results, wanted: list[Place], broken: list[CellR
     if grid.combinations > COMBINATIONS_SHOWN:
         print(f"… and {grid.combinations - COMBINATIONS_SHOWN} combinations more")
     for cell in broken[:FAILURES_SHOWN]:
-        print(f"FAILED ({cell.status}): {grid.label(cell.combination)}, replicate {cell.replicate}: {cell.error}")
+        error = " ".join((cell.error or "").split())  # one line, whatever it has in it
+        print(f"FAILED ({cell.status}): {grid.label(cell.combination)}, replicate {cell.replicate}: {error}")
     if len(broken) > FAILURES_SHOWN:
         print(f"… and {len(broken) - FAILURES_SHOWN} failures more")
     print(f"{len(wanted)} cells, {len(broken)} failed: {results.table_path}")

@@ -27,6 +27,13 @@ class Cell:
         self.style = style
 
 
+class _Output(Console):
+    """A console that leaves it to `main` what to do when the reader of our output has enough."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def output(to_stderr: bool = False, markup: bool = False) -> Console:
     """Where people read: as wide as their terminal; in a pipe, as wide as the text is.
 
@@ -34,7 +41,7 @@ def output(to_stderr: bool = False, markup: bool = False) -> Console:
     """
     file = sys.stderr if to_stderr else sys.stdout
     width = None if file.isatty() else WIDTH_IN_A_PIPE
-    return Console(file=file, width=width, highlight=False, markup=markup, emoji=False)
+    return _Output(file=file, width=width, highlight=False, markup=markup, emoji=False)
 
 
 def print_table(

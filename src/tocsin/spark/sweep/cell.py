@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import faulthandler
 import json
+import math
 import os
 import resource
 import select
@@ -22,6 +23,7 @@ import msgspec
 
 from tocsin.properties import Report
 from tocsin.sim.run import answer, check_file, check_rows, run_to_end, without_trace
+from tocsin.spark.sweep.experiment import Experiment
 from tocsin.spark.sweep.grid import Grid
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.writer import TraceWriter
@@ -58,7 +60,7 @@ def run_cell(grid: Grid, cell: Cell, traces: Path | None = None) -> CellResult:
     experiment = grid.experiment(cell.combination)
     verdicts: dict[str, str] = {}
     if experiment is not None:
-        metrics = {name: float(value) for name, value in sorted(experiment.measure(seed).items())}
+        metrics = _measured(experiment, seed)
     else:
         result = _simulated(grid, cell, seed, traces)
         metrics, verdicts = _metrics(result), result["verdicts"]
@@ -71,6 +73,18 @@ def run_cell(grid: Grid, cell: Cell, traces: Path | None = None) -> CellResult:
         metrics=metrics,
         verdicts=verdicts,
     )
+
+
+def _measured(experiment: Experiment, seed: int) -> dict[str, float]:
+    """What an experiment measures; whatever is not numbers by name is the experiment's error, and becomes a row."""
+    found: Any = experiment.measure(seed)
+    if not isinstance(found, dict):
+        raise TypeError(f"measure: expected numbers by name, found {type(found).__name__}")
+    metrics = {str(name): float(value) for name, value in sorted(found.items())}
+    for name, value in metrics.items():
+        if not math.isfinite(value):
+            raise ValueError(f"measure: `{name}`: expected a finite number, found {value}")
+    return metrics
 
 
 def _simulated(grid: Grid, cell: Cell, seed: int, traces: Path | None) -> dict[str, Any]:

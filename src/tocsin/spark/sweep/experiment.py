@@ -31,13 +31,13 @@ def find_experiment(path: str, source: str) -> type[Experiment]:
         raise _bad(source, f"an import path like `{FORM}`", f"`{path}` (a grid's own name is the key `name`)")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # whatever a module that is not ours may raise
+    except (Exception, SystemExit) as error:  # whatever a module that is not ours may raise
         why = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         raise _bad(source, "a module that can be imported", f"`{module_name}` ({why})") from None
     found = getattr(module, class_name, None)
     if not _measures(found):
         near = suggestion(class_name, [name for name, value in vars(module).items() if _measures(value)])
-        raise _bad(source, f"an experiment of `{module_name}`", f"`{class_name}`{near}")
+        raise _bad(source, f"a tocsin.Experiment of `{module_name}` with `measure`", f"`{class_name}`{near}")
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tocsin.cli import protocols
 from tocsin.cli.main import main
+from tocsin.cli.tables import WIDTH_IN_A_PIPE
 from tocsin.cli.protocols import cost, describe
 from tocsin.protocols.protocol import Assumptions
 from tocsin.protocols.registry import REGISTRY
@@ -87,7 +88,7 @@ def test_a_protocol_that_runs_on_other_networks_only_is_listed_without_costs(
 def test_on_a_narrow_console_words_follow_the_figures(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocols, "WIDE", protocols.WIDE_AS_A_FILE + 1)
+    monkeypatch.setattr(protocols, "WIDE", WIDTH_IN_A_PIPE + 1)
     assert main(["protocols", "--no-costs"]) == 0
     said = capsys.readouterr().out
     assert "totem_ring tolerates loss up to 0.3" in said and "assumes one group of all sites" in said

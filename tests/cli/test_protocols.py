@@ -7,8 +7,8 @@ import pytest
 
 from tocsin.cli import protocols
 from tocsin.cli.main import main
-from tocsin.cli.tables import WIDTH_IN_A_PIPE
 from tocsin.cli.protocols import cost, describe
+from tocsin.cli.tables import WIDTH_IN_A_PIPE
 from tocsin.protocols.protocol import Assumptions
 from tocsin.protocols.registry import REGISTRY
 

@@ -14,7 +14,6 @@ What a driver promises
   `install_view`, `missed`) survive a crash together or not at all. So a record that says "delivered", persisted in the
   step that delivers, is the truth after any crash.
 - `log` shows what earlier steps have delivered, as far as it is durable; never the effects of the present step.
-- A step's effects happen when it has ended: the delivery log that a machine reads is that of the steps before.
 - After a crash a new machine of the same site gets `on_start` with the records, and the log of what it had delivered.
 - `broadcast` is called only when `room()` is positive.
 

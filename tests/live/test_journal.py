@@ -18,13 +18,14 @@ from tocsin.core.errors import InputError
 from tocsin.live.frame_format import pack
 from tocsin.live.storage import journal, journal_rows, journal_writer
 from tocsin.live.storage.data_folders import opened
-from tocsin.live.storage.identity import is_running, site_folders
+from tocsin.live.storage.identity import is_running
 from tocsin.live.storage.journal import journal_batches, write_trace
 from tocsin.live.storage.journal_folder import JournalFolder, journal_files
 from tocsin.live.storage.journal_rows import RowMaker
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import HEAD, MAGIC, log_files_in, log_path
 from tocsin.live.storage.log_reader import LogReader
+from tocsin.live.storage.site_folders import site_folders
 from tocsin.live.stream import Stream
 from tocsin.properties import Report, check
 from tocsin.traces.reader import has_one_clock, read_rows

@@ -9,8 +9,8 @@ from typing import Any
 
 from tocsin.cli.event_lines import delivery_line, view_line
 from tocsin.core.errors import InputError
-from tocsin.live.storage.identity import site_folders
 from tocsin.live.storage.journal import journal_batches, write_trace
+from tocsin.live.storage.site_folders import site_folders
 
 EXAMPLES = """\
 examples:

@@ -142,7 +142,7 @@ class _ArrowFile(_File):
             self._reader = pa.ipc.open_file(self._source)
             self._lengths = [self._reader.get_batch(each).num_rows for each in range(self._reader.num_record_batches)]
         except FileNotFoundError:
-            raise InputError(f"{path}: is gone; if a member's retention has dropped it meanwhile, ask again") from None
+            raise missing(path) from None
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path}: expected an Arrow file: {first_line(error)}") from None
         self.schema = self._reader.schema.remove_metadata()
@@ -179,6 +179,13 @@ class _ArrowFile(_File):
 
     def close(self) -> None:
         self._source.close()
+
+
+def missing(path: object) -> InputError:
+    """A file that is not there, or no more."""
+    retained = "; if a member's retention has dropped it meanwhile, ask again"
+    told = "cannot be read: no such file or folder"
+    return InputError(f"{path}: {told}{retained if str(path).endswith(ARROW_SUFFIX) else ''}")
 
 
 def _place(path: str) -> tuple[Any, str]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
-from tocsin.traces.files import SUFFIXES, open_trace
+from tocsin.traces.files import SUFFIXES, missing, open_trace
 from tocsin.traces.rows import EVENTS, Row
 from tocsin.traces.schema import COLUMNS, NEVER_NULL, check_schema
 
@@ -30,7 +30,7 @@ def trace_files(paths: Iterable[Path]) -> list[Path]:
         elif path.exists():
             files.append(path)
         else:
-            raise InputError(f"{path}: cannot be read: no such file or folder")
+            raise missing(path)
     return files
 
 

@@ -99,8 +99,11 @@ def _disk(data_dir: Path) -> Finding:
 
 def _port(group: Group, site: int) -> Finding:
     host, port = group.addresses[site]
-    if is_running(group.site_dir(site)):
-        return Finding("port", True, f"{host}:{port}: used by this member, which runs")
+    try:
+        if is_running(group.site_dir(site)):
+            return Finding("port", True, f"{host}:{port}: used by this member, which runs")
+    except InputError as error:
+        return Finding("port", False, str(error), "run `tocsin doctor` as the user who runs the member")
     with socket.socket(group.family, socket.SOCK_DGRAM) as sock:
         try:
             sock.bind((host, port))

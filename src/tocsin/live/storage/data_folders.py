@@ -5,8 +5,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tocsin.live.storage.identity import is_site_folder, site_folders
+from tocsin.core.errors import InputError
+from tocsin.live.storage.held_files import HELD
 from tocsin.live.storage.journal import journal_snapshot
+from tocsin.live.storage.site_folders import find_site_folders
 
 
 @contextlib.contextmanager
@@ -14,17 +16,35 @@ def opened(paths: Iterable[str], scratch: Path | None = None) -> Iterator[list[s
     """The same paths, with the files of their journals, as they stand now, in place of data folders.
 
     What a journal's files do not hold yet is written to a folder below `scratch` (by default a temporary one), which is
-    gone afterwards: members may be running, and whoever checks reads more than once."""
+    gone afterwards, and its files are held there: members may be running, and whoever checks reads more than once."""
     found: list[str] = []
+    homes: dict[str, str] = {}  # by a folder of held files: where the member has them
     with contextlib.ExitStack() as stack:
         for path in paths:
             folders = _members(path)
             if not folders:
                 found.append(path)
             for folder in folders:
-                below = stack.enter_context(tempfile.TemporaryDirectory(prefix="tocsin-journal-", dir=scratch))
-                found += map(str, journal_snapshot(folder, Path(below)))
-        yield found
+                below = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tocsin-journal-", dir=scratch)))
+                homes[str(below / HELD)] = str(folder / "journal")
+                with _told_of_members(homes):
+                    found += map(str, journal_snapshot(folder, below))
+        with _told_of_members(homes):
+            yield found
+
+
+@contextlib.contextmanager
+def _told_of_members(homes: dict[str, str]) -> Iterator[None]:
+    """Bad input is told by the names of the members' own files: the held ones are gone when somebody reads it."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for held, home in homes.items():
+            text = text.replace(held, home)
+        if text != str(error):
+            raise InputError(text) from None
+        raise
 
 
 def is_data_folder(path: str) -> bool:
@@ -33,12 +53,4 @@ def is_data_folder(path: str) -> bool:
 
 
 def _members(path: str) -> list[Path]:
-    """The folders of the members meant by a path; none if it is something else."""
-    if "://" in path:
-        return []
-    folder = Path(path)
-    if folder.name == "journal" and is_site_folder(folder.parent):
-        return [folder.parent]
-    if is_site_folder(folder) or any(is_site_folder(below) for below in folder.glob("*")):
-        return site_folders(folder)
-    return []
+    return [] if "://" in path else find_site_folders(Path(path))

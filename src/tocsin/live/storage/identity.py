@@ -43,40 +43,39 @@ def write_identity(site_dir: Path, identity: Identity) -> None:
 def read_identity(site_dir: Path) -> Identity:
     path = site_dir / "identity.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Identity)
+        identity = msgspec.json.decode(path.read_bytes(), type=Identity)
     except OSError as error:
         raise InputError(f"{path}: expected a member's data folder: {(error.strerror or str(error)).lower()}") from None
     except msgspec.MsgspecError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def is_site_folder(path: Path) -> bool:
-    return (path / "identity.json").exists()
-
-
-def site_folders(path: Path) -> list[Path]:
-    """A member's folder is itself; a folder of members is all of them, by name."""
-    if is_site_folder(path):
-        return [path]
-    found = sorted(each.parent for each in path.glob("*/identity.json"))
-    if not found:
-        raise InputError(f"{path}: expected a member's data folder or a folder of them, found no identity.json")
-    return found
+    if identity.site not in identity.sites:
+        raise InputError(f"{path}: `site`: expected one of `sites`, found `{identity.site}`")
+    return identity
 
 
 def is_running(site_dir: Path) -> bool:
-    """Whether a member lives in this folder now."""
+    """Whether a member lives in this folder now; InputError if that cannot be told. Who may read the lock can tell."""
+    path = site_dir / "lock"
     try:
-        descriptor = os.open(site_dir / "lock", os.O_RDWR)
-    except OSError:
-        return False
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False  # a member makes its lock before anything else
+    except OSError as error:
+        raise _not_known(path, error) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError as error:
+        raise _not_known(path, error) from None
     finally:
         os.close(descriptor)
+
+
+def _not_known(lock: Path, error: OSError) -> InputError:
+    why = (error.strerror or str(error)).lower()
+    return InputError(f"{lock}: cannot be read ({why}), and only it tells whether the member runs; ask as its user")
 
 
 def require_folder(path: Path) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from tocsin.core.errors import InputError
-from tocsin.live.storage.identity import is_running, read_identity, site_folders
+from tocsin.live.storage.held_files import FileHolder
+from tocsin.live.storage.identity import is_running, read_identity
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.journal_writer import (
+    arrow_file,
     file_batches,
     prime,
     standing_after,
@@ -20,6 +20,7 @@ from tocsin.live.storage.journal_writer import (
     write_arrow,
 )
 from tocsin.live.storage.log_reader import LogReader
+from tocsin.live.storage.site_folders import site_folders
 from tocsin.traces.writer import write_batches
 
 Piece = Path | list[Any]  # an Arrow file of the journal; or rows that are in none, as record batches
@@ -42,20 +43,21 @@ def write_trace(paths: Iterable[Path], target: Path) -> int:
 
 
 def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
-    """A journal as it stands now, as files that do not change, in order: its Arrow files, and in `scratch` (this
-    member's alone) others for what is in none of them."""
+    """A journal as it stands now, as files that stay and do not change, in order: its Arrow files, held in `scratch`
+    (this member's alone) against retention, and beside them others for what is in none of them."""
     files: list[Path] = []
-    for number, piece in enumerate(journal_pieces(site_dir)):
+    for number, piece in enumerate(journal_pieces(site_dir, FileHolder(scratch, is_running(site_dir)))):
         if isinstance(piece, Path):
-            files.append(piece.absolute())
+            files.append(piece)
         elif piece:
             files.append(scratch / f"{number:06d}.arrow")
             write_arrow(files[-1], Standing(), iter(piece))
     return files
 
 
-def journal_pieces(site_dir: Path) -> Iterator[Piece]:
-    """A journal from its first row to its last.
+def journal_pieces(site_dir: Path, holder: FileHolder | None = None) -> Iterator[Piece]:
+    """A journal from its first row to its last. Without a holder, Arrow files are given where they lie, and retention
+    may drop them before they are read.
 
     The member may be running, and turn a file of the log into an Arrow file at any moment, which it then writes over.
     A file leaves the log only after its Arrow file is there: so the log is listed first, and what was read of a file is
@@ -65,7 +67,7 @@ def journal_pieces(site_dir: Path) -> Iterator[Piece]:
     not running and its last life has no end, the last row is the crash that ended it; a member that starts again notes
     the same."""
     was_running = is_running(site_dir)
-    reading = _Reading(site_dir)
+    reading = _Reading(site_dir, holder)
     while True:
         logged = reading.log.files()
         yield from reading.from_files()
@@ -84,10 +86,11 @@ def journal_pieces(site_dir: Path) -> Iterator[Piece]:
 class _Reading:
     """How far a journal was read."""
 
-    def __init__(self, site_dir: Path) -> None:
+    def __init__(self, site_dir: Path, holder: FileHolder | None) -> None:
         self.done = -1  # all files up to this one were given, or are gone
         self.log = LogReader(site_dir / "wal", beside_writer=True)
         self._folder = site_dir / "journal"
+        self._holder = holder
         self._identity = read_identity(site_dir)
         self._last = -1  # the last file that was given
         self._standing = Standing()  # after that
@@ -95,10 +98,7 @@ class _Reading:
 
     def from_files(self) -> Iterator[Piece]:
         """The Arrow files that were not given yet."""
-        for number in journal_files(self._folder):
-            if number <= self.done:
-                continue
-            path = journal_path(self._folder, number)
+        for number, path in self._new_files():
             self.done = number
             try:
                 begins, ends = standing_of(path), standing_after(path)
@@ -108,6 +108,20 @@ class _Reading:
                 yield self._retained(begins)
             self._last, self._standing = number, ends
             yield path
+
+    def _new_files(self) -> list[tuple[int, Path]]:
+        """The Arrow files that were not given yet, by number; held, if there is a holder.
+
+        The newest is held first: retention drops from the oldest on, so where one is gone, all before it count as gone,
+        and what is held has no hole."""
+        found: list[tuple[int, Path]] = []
+        for number in reversed([each for each in journal_files(self._folder) if each > self.done]):
+            path = journal_path(self._folder, number)
+            try:
+                found.append((number, path if self._holder is None else self._holder.hold(path)))
+            except FileNotFoundError:
+                break
+        return found[::-1]
 
     def from_log(self, file: int, logged: list[int], is_first: bool) -> list[Any] | None:
         """The rows of a file of the log; None if files have come or gone meanwhile. `is_first`: of those that were
@@ -149,7 +163,8 @@ class _Reading:
 
 
 def _arrow_batches(path: Path) -> Iterator[Any]:
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
+    with arrow_file(path) as reader:
         for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+            batch = reader.get_batch(number)
+            batch.validate(full=True)  # before anything relies on what it says
+            yield batch

@@ -4,6 +4,7 @@ Any Arrow reader takes the files as they are. A file's metadata says where the r
 goes on from file to file, also after a restart.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +18,13 @@ from tocsin.live.storage.identity import read_identity
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
+from tocsin.traces.files import first_line
 from tocsin.traces.rows import CRASH, LEAVE
 from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
 
 STANDING_KEY: Final = b"tocsin.standing"  # of an Arrow file: where the rows stood when it began, as JSON
+
+FIRST_VERSION_COLUMNS: Final = frozenset(("frame", "count"))  # of the journals of 0.1.0, and of no trace
 
 
 class JournalWriter:
@@ -86,14 +90,13 @@ def standing_at(log: LogReader, file: int, before: int, standing: Standing) -> S
 
 def standing_of(path: Path) -> Standing:
     """Where the rows stood when an Arrow file was begun."""
-    with pa.memory_map(str(path)) as source:
-        return _standing_in(pa.ipc.open_file(source), path)
+    with arrow_file(path) as reader:
+        return _standing_in(reader, path)
 
 
 def standing_after(path: Path) -> Standing:
     """Where the rows stand after an Arrow file."""
-    with pa.memory_map(str(path)) as source:
-        reader = pa.ipc.open_file(source)
+    with arrow_file(path) as reader:
         standing = _standing_in(reader, path)
         rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
         if rows == 0:
@@ -103,7 +106,24 @@ def standing_after(path: Path) -> Standing:
         return Standing(standing.next_order + rows, time_us, event not in (CRASH, LEAVE))
 
 
+@contextlib.contextmanager
+def arrow_file(path: Path) -> Iterator[Any]:
+    """A reader of an Arrow file. What cannot be read of it is told in one line; FileNotFoundError if it is gone."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            yield pa.ipc.open_file(source)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: expected an Arrow file: {first_line(error)}") from None
+
+
 def _standing_in(reader: Any, path: Path) -> Standing:
+    if FIRST_VERSION_COLUMNS.issubset(reader.schema.names):
+        raise InputError(
+            f"{path}: expected a file of a journal, found one of Tocsin 0.1.0, which this version cannot read; "
+            "`tocsin journal DIR --trace OUT.parquet` of 0.1.0 makes a trace of it"
+        )
     try:
         return msgspec.json.decode((reader.schema.metadata or {})[STANDING_KEY], type=Standing)
     except (KeyError, msgspec.MsgspecError):

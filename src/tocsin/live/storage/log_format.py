@@ -199,8 +199,9 @@ def check_version(path: Path, data: memoryview) -> None:
     found = bytes(data[: len(MAGIC)])
     if found[:-1] == MAGIC[:-1] and found[-1:].isdigit() and found != MAGIC:
         raise InputError(
-            f"{path}: expected a log of version {MAGIC[-1:].decode()}, found {found[-1:].decode()}; "
-            f"finish it with the Tocsin that wrote it, or use another data_dir"
+            f"{path}: expected a log of version {MAGIC[-1:].decode()}, found {found[-1:].decode()} (2: Tocsin 0.1.0); "
+            f"finish it with the Tocsin that wrote it, whose `tocsin journal DIR --trace OUT.parquet` makes a trace, "
+            f"or use another data_dir"
         )
 
 

@@ -13,6 +13,7 @@ from tocsin.live.storage.log_format import (
     MappedFile,
     Op,
     Snapshot,
+    check_version,
     content_sizes,
     log_files_in,
     log_path,
@@ -46,11 +47,11 @@ class LogReader:
 
     def snapshot(self, file: int) -> tuple[int, Snapshot] | None:
         """How things stood when a file was begun, and when that was; None if not even that was written whole."""
-        opened = self._kind(log_path(self._folder, file))
+        files = _OpenFiles(self._folder, self._kind)
         try:
-            first = next(read_batches(opened.view, file), None)
+            first = next(read_batches(files.view(file), file), None)
         finally:
-            opened.close()
+            files.close()
         if first is None or not isinstance(first.operations.ops[0], Snapshot):
             return None
         return first.operations.time_us, first.operations.ops[0]
@@ -92,7 +93,9 @@ class _OpenFiles:
 
     def view(self, file: int) -> memoryview:
         if file not in self._open:
-            self._open[file] = self._kind(log_path(self._folder, file))
+            path = log_path(self._folder, file)
+            self._open[file] = self._kind(path)
+            check_version(path, self._open[file].view)
         return self._open[file].view
 
     def require_there(self) -> None:

@@ -13,7 +13,7 @@ import pyarrow.fs
 from tocsin.core.errors import InputError
 from tocsin.properties.audit.columns import ONLY_RUN, TraceMap
 from tocsin.properties.kernels.encode import column_codes
-from tocsin.traces.files import TraceFile, open_trace
+from tocsin.traces.files import TraceFile, missing, open_trace
 from tocsin.traces.reader import is_trace_name, trace_files
 from tocsin.traces.schema import NEVER_NULL, REQUIRED, check_schema
 
@@ -52,7 +52,7 @@ def find_files(paths: Iterable[str]) -> list[str]:
         system, inside = pyarrow.fs.FileSystem.from_uri(path)
         about = system.get_file_info(inside)
         if about.type == pyarrow.fs.FileType.NotFound:
-            raise InputError(f"{path}: cannot be read: no such file or folder")
+            raise missing(path)
         if about.type == pyarrow.fs.FileType.File:
             found.append(path)
             continue

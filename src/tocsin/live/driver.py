@@ -144,7 +144,7 @@ class Driver:
         return self._held
 
     def maybe_go_on(self) -> None:
-        """The application has taken something."""
+        """The application has taken something, or what it had not taken was rolled back."""
         if self._held and not self._incoming.holds_back():
             self._held = False
             if self.failed is None and not self._closed:
@@ -204,6 +204,7 @@ class Driver:
             self.timers.arm()
             self.closed_files.look()
         self._outlet.has_told = False
+        self.maybe_go_on()
         self._maybe_hold()
 
     def _is_due(self) -> bool:

@@ -110,7 +110,8 @@ class Driver:
         self.wire.start(self._on_readable)
 
     async def stop(self, left: bool) -> None:
-        """Stop driving; what is staged is written, and the end is noted."""
+        """Stop driving; what is staged is written, and the end is noted. StorageFailed if the journal cannot be
+        written: the log has everything, and the next life tries again."""
         if self._closed:
             return
         self._closed = True
@@ -121,8 +122,13 @@ class Driver:
             await self.commits.finish(left)
         except (StorageFailed, OSError) as error:
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
-        await self.closed_files.finish(whole=self.failed is None)
-        self.log.close()
+        try:
+            await self.closed_files.finish(whole=self.failed is None)
+        except StorageFailed as error:
+            self.failed = error
+            raise
+        finally:
+            self.log.close()
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""

@@ -1,5 +1,6 @@
 """What the log notes, as rows of a trace: each kind of operation, and the state that goes on from file to file."""
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,12 +22,16 @@ from tocsin.live.storage.log_format import (
     Stop,
     View,
 )
-from tocsin.live.storage.log_reader import Noted
+from tocsin.live.storage.log_reader import LogReader, Noted
 from tocsin.traces.schema import JOURNAL
 
 IDENTITY = Identity(
     group="orders", protocol="counter_token", site="b", sites=("a", "b", "c"), groups={"all": ["a", "b", "c"]}
 )
+
+
+def _maker() -> RowMaker:
+    return RowMaker(IDENTITY, LogReader(Path("no older files"), beside_writer=False))
 
 
 def deliver(origin: int, number: int, messages: list[bytes], position: int, group: int = 0) -> tuple[Op, bytes]:
@@ -38,7 +43,7 @@ def rows(maker: RowMaker, *noted: Op | tuple[Op, bytes]) -> list[dict[str, Any]]
     """The rows of some operations, one a microsecond; without columns that say nothing, and those that never change."""
     for at, each in enumerate(noted):
         op, frame = each if isinstance(each, tuple) else (each, b"")
-        maker.feed(Noted(100 + at, op, frame))
+        maker.feed(Noted(100 + at, op, frame, 0, 0))
     batches = maker.take()
     assert all(batch.schema == JOURNAL for batch in batches)
     found = pa.Table.from_batches(batches, JOURNAL).to_pylist()
@@ -47,7 +52,7 @@ def rows(maker: RowMaker, *noted: Op | tuple[Op, bytes]) -> list[dict[str, Any]]
 
 
 def test_messages_one_by_one() -> None:
-    maker = RowMaker(IDENTITY)
+    maker = _maker()
     found = rows(maker, Start(0), Broadcast(0, 5, 40, 2), Persist(3), deliver(2, 7, [b"x", b""], 10))
     assert found == [
         {"order": 0, "time_us": 101, "event": "broadcast", "group": "all", "origin": "b", "seqno": 40},
@@ -80,14 +85,14 @@ def test_messages_one_by_one() -> None:
 
 
 def test_views_are_named_and_deliveries_say_theirs() -> None:
-    found = rows(RowMaker(IDENTITY), View(3, (0, 1), True), deliver(0, 0, [b"x"], 0), View(4, (1,), False))
+    found = rows(_maker(), View(3, (0, 1), True), deliver(0, 0, [b"x"], 0), View(4, (1,), False))
     assert [row.get("view") for row in found] == [3, 3, 4]
     assert [row.get("members") for row in found] == [["a", "b"], None, ["b"]]
     assert [row.get("primary") for row in found] == [True, None, False]
 
 
 def test_a_frame_that_is_taken_back_is_taken_back_message_by_message_from_its_end() -> None:
-    maker = RowMaker(IDENTITY)
+    maker = _maker()
     found = rows(maker, deliver(0, 5, [b"x", b"y"], 3), Rollback(0, 0, 0, 3, 2, 5, -1), deliver(0, 5, [b"x"], 3))
     assert [(row["event"], row["seqno"], row["position"]) for row in found] == [
         ("deliver", 5, 3),
@@ -99,7 +104,7 @@ def test_a_frame_that_is_taken_back_is_taken_back_message_by_message_from_its_en
 
 
 def test_receptions_name_messages_and_no_group() -> None:
-    found = rows(RowMaker(IDENTITY), Receive(2, 8, 2))
+    found = rows(_maker(), Receive(2, 8, 2))
     assert found == [
         {"order": 0, "time_us": 100, "event": "receive", "origin": "c", "seqno": 8, "kind": "data"},
         {"order": 1, "time_us": 100, "event": "receive", "origin": "c", "seqno": 9, "kind": "data"},
@@ -107,7 +112,7 @@ def test_receptions_name_messages_and_no_group() -> None:
 
 
 def test_what_was_missed_has_its_place() -> None:
-    maker = RowMaker(IDENTITY)
+    maker = _maker()
     state = GroupState(30, 70, ())
     found = rows(
         maker,
@@ -124,7 +129,7 @@ def test_what_was_missed_has_its_place() -> None:
 
 
 def test_how_lives_end() -> None:
-    maker = RowMaker(IDENTITY)
+    maker = _maker()
     left = rows(maker, Start(0), Stop(True), Start(1), Stop(False), Start(2), Start(3))
     assert [(row["event"], row["time_us"]) for row in left] == [
         ("leave", 101),
@@ -137,15 +142,15 @@ def test_how_lives_end() -> None:
 
 
 def test_another_maker_goes_on_where_one_stood() -> None:
-    first = RowMaker(IDENTITY)
+    first = _maker()
     before = rows(first, Start(0), deliver(0, 0, [b"x"], 0))
-    again = RowMaker(IDENTITY)
+    again = _maker()
     again.go_on_from(first.standing())
     assert [row["order"] for row in before + rows(again, Start(1), deliver(0, 1, [b"y"], 1))] == [0, 1, 2, 3]
 
 
 def test_a_large_message_is_one_row_where_it_ends() -> None:
-    maker = RowMaker(IDENTITY)
+    maker = _maker()
     pieces = [pack_piece(Piece(5, 6, offset, b"abc")) for offset in (0, 3)]
     ops = [Deliver(0, 0, frame, len(pieces[frame]), 2, frame, 5, frame == 0) for frame in (0, 1)]
     found = rows(maker, (ops[0], pieces[0]), (ops[1], pieces[1]))
@@ -153,5 +158,5 @@ def test_a_large_message_is_one_row_where_it_ends() -> None:
 
 
 def test_groups_made_while_running_have_names_too() -> None:
-    found = rows(RowMaker(IDENTITY), deliver(0, 0, [b"x"], 0, group=2))
+    found = rows(_maker(), deliver(0, 0, [b"x"], 0, group=2))
     assert found[0]["group"] == "group-2"

@@ -4,20 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.frames import large_message
 from tocsin.live.frame_format import FRAME_BYTES, pack
-from tocsin.live.packing import Packer
 from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
-
-
-def _large(size: int) -> tuple[bytes, list[bytes]]:
-    message = bytes(range(256)) * (size // 256)
-    packer = Packer()
-    packer.put(message)
-    frames: list[bytes] = []
-    while len(packer):
-        frames.append(packer.take(7)[0])
-    return message, frames
 
 
 class _Live:
@@ -47,7 +37,7 @@ class _Live:
 @pytest.mark.parametrize("commits", [False, True])
 def test_the_last_piece_is_taken_back_and_given_again(tmp_path: Path, commits: bool) -> None:
     live = _Live(tmp_path)
-    message, frames = _large(3 * FRAME_BYTES)
+    message, frames = large_message(3 * FRAME_BYTES)
     for seqno, frame in enumerate(frames):
         ended = live.deliver(0, seqno, frame)
     assert ended == [message]
@@ -69,7 +59,7 @@ def test_the_last_piece_is_taken_back_and_given_again(tmp_path: Path, commits: b
 
 
 def test_a_large_message_goes_on_after_a_restart(tmp_path: Path) -> None:
-    message, frames = _large(4 * FRAME_BYTES)
+    message, frames = large_message(4 * FRAME_BYTES)
     live = _Live(tmp_path)
     for seqno, frame in enumerate(frames[:-1]):
         live.deliver(0, seqno, frame)

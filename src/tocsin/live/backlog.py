@@ -48,8 +48,8 @@ class Backlog:
                 item.cost = _cost(item)
                 self.waiting_bytes += item.cost
                 self.is_over = self.is_over or self.waiting_bytes > self._limit
-        elif isinstance(item, Rollback) and self._undo_spilled(item):
-            return
+        elif isinstance(item, Rollback) and (item.count == 0 or self._undo_waiting(item)):
+            return  # the application never heard of it
         self._items.append(item)
 
     def _may_spill(self, item: Delivered) -> bool:
@@ -58,20 +58,29 @@ class Backlog:
             return False
         return bool(self._spilled.get(item.op.group)) or self.waiting_bytes + _cost(item) > self._limit
 
-    def _undo_spilled(self, item: Rollback) -> bool:
-        """A forgotten delivery that is rolled back never was, for the application."""
+    def _undo_waiting(self, item: Rollback) -> bool:
+        """While forgotten frames wait, a delivery that is rolled back never was, for the application: a forgotten one
+        can no longer be read back. So the newest delivery that waits is always the one that is rolled back."""
         spilled = self._spilled.get(item.group)
         if not spilled:
             return False
         for index in range(len(self._items) - 1, -1, -1):
             newest = self._items[index]
             if isinstance(newest, Delivered) and newest.op.group == item.group:
-                if newest.messages:
-                    return False
+                assert (newest.op.origin, newest.op.frame) == (item.origin, item.frame), "not the newest delivery"
                 del self._items[index]
-                spilled.pop()
+                if newest.messages:
+                    self._on_gone(newest)
+                else:
+                    spilled.pop()
                 return True
         return False
+
+    def _on_gone(self, item: Delivered) -> None:
+        """A delivery whose payloads were kept waits no longer."""
+        self.waiting_bytes -= item.cost
+        if self.waiting_bytes * 2 <= self._limit:
+            self.is_over = False
 
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -90,9 +99,7 @@ class Backlog:
         item = self._items.popleft()
         if isinstance(item, Delivered):
             if item.messages:
-                self.waiting_bytes -= item.cost
-                if self.waiting_bytes * 2 <= self._limit:
-                    self.is_over = False
+                self._on_gone(item)
             else:
                 self._spilled[item.op.group].popleft()
                 content = unpack(self._frames.read_any(item.op.group, item.log_position, 1)[0].payload)

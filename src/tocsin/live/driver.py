@@ -110,7 +110,8 @@ class Driver:
         self.wire.start(self._on_readable)
 
     async def stop(self, left: bool) -> None:
-        """Stop driving; what is staged is written, and the end is noted."""
+        """Stop driving; what is staged is written, and the end is noted. StorageFailed if the journal cannot be
+        written: the log has everything, and the next life tries again."""
         if self._closed:
             return
         self._closed = True
@@ -121,8 +122,13 @@ class Driver:
             await self.commits.finish(left)
         except (StorageFailed, OSError) as error:
             self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
-        await self.closed_files.finish(whole=self.failed is None)
-        self.log.close()
+        try:
+            await self.closed_files.finish(whole=self.failed is None)
+        except StorageFailed as error:
+            self.failed = error
+            raise
+        finally:
+            self.log.close()
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""
@@ -144,7 +150,7 @@ class Driver:
         return self._held
 
     def maybe_go_on(self) -> None:
-        """The application has taken something."""
+        """The application has taken something, or what it had not taken was rolled back."""
         if self._held and not self._incoming.holds_back():
             self._held = False
             if self.failed is None and not self._closed:
@@ -204,6 +210,7 @@ class Driver:
             self.timers.arm()
             self.closed_files.look()
         self._outlet.has_told = False
+        self.maybe_go_on()
         self._maybe_hold()
 
     def _is_due(self) -> bool:

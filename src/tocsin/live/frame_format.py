@@ -59,6 +59,14 @@ def unpack(frame: bytes) -> Packed | Piece:
         raise DecodeError(f"not a frame: {error}") from None
 
 
+def is_piece_of(frame: bytes, number: int) -> bool:
+    try:
+        content = unpack(frame)
+    except DecodeError:
+        return False
+    return isinstance(content, Piece) and content.number == number
+
+
 def pack(number: int, messages: list[bytes]) -> bytes:
     return _encoder.encode(Packed(number, messages))
 

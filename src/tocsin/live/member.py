@@ -173,12 +173,14 @@ class Member:
         if self._leaving is not None and self._leaving is not asyncio.current_task():
             self._leaving.cancel()
         await self._status.stop()
-        await self._driver.stop(left)
-        if self._driver.failed is None and self._opened.sessions.has_changed():
-            self._opened.sessions.save()
-        self._outgoing.give_up()
-        self._incoming.end()
-        self._opened.unlock()
+        try:
+            await self._driver.stop(left)
+            if self._driver.failed is None and self._opened.sessions.has_changed():
+                self._opened.sessions.save()
+        finally:
+            self._outgoing.give_up()
+            self._incoming.end()
+            self._opened.unlock()
 
     async def ready(self, seconds: float = 10.0) -> None:
         """Wait until this member is in a primary view, or (with a protocol that has no views) has heard from a peer."""

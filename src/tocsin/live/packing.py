@@ -12,6 +12,7 @@ from tocsin.live.frame_format import (
     Numbers,
     Packed,
     Piece,
+    is_piece_of,
     pack,
     pack_piece,
     unpack,
@@ -124,6 +125,14 @@ class Unpacker:
         unfinished.pop(number, None)
         if not unfinished:
             self._open.pop(origin, None)
+
+    def put_together(self, origin: int, number: int, frames: list[bytes]) -> None:
+        """A piece of a message was taken back: of these frames of its origin, oldest first, those that belong to the
+        message are what is left of it."""
+        self.drop(origin, number)
+        for frame in frames:
+            if is_piece_of(frame, number):
+                self.feed(origin, frame)
 
     def feed(self, origin: int, frame: bytes) -> tuple[int, list[bytes]]:
         """The number of the first message that ends in this frame, and the messages that do."""

@@ -119,7 +119,6 @@ class Stream:
     def _rebuild(self, origin: int, number: int) -> None:
         """Put an unfinished message together again after its newest piece was taken back. (Where deliveries are taken
         back, the pieces of a message come in order: the search ends at the first of them.)"""
-        self._unpacker.drop(origin, number)
         pieces: list[bytes] = []
         back = 0
         while (frame := self._at(back)) is not None:
@@ -129,8 +128,7 @@ class Stream:
                 pieces.append(frame.payload)
                 if content.offset == 0:
                     break
-        for payload in reversed(pieces):
-            self._unpacker.feed(origin, payload)
+        self._unpacker.put_together(origin, number, pieces[::-1])
         if not self._unpacker.is_open(origin):
             self._begins.pop(origin, None)
         elif pieces:

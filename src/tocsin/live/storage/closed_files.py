@@ -54,14 +54,14 @@ class ClosedFiles:
         self._busy = False
         error = future.exception()
         if error is not None:
-            self._fail(StorageFailed(f"the journal cannot be written: {error}"))
+            self._fail(_failed(error))
         else:
             self.look()
 
     def _let_go(self, before: int) -> None:
         needed: list[int] = []
         for group, index in enumerate(self._log.frames.groups):
-            below = min(self._trimmed.get(group, 0), min(index.unfinished.values(), default=index.end))
+            below = index.needed_from(self._trimmed.get(group, 0))
             needed.append(below if self.needed is None else min(below, self.needed(group)))
         self._log.release(needed, before)
 
@@ -69,8 +69,16 @@ class ClosedFiles:
         """The member stops; with `whole`, everything in the log goes to the journal first."""
         self._closed = True
         await self._loop.run_in_executor(self._executor, int)  # what is under way is finished
-        if whole and self.journal is not None:
-            for file in [*self._log.closed(), self._log.file]:
-                if file >= self.journal.next_file:
-                    await self._loop.run_in_executor(self._executor, self.journal.add, file)
-        self._executor.shutdown()
+        try:
+            if whole and self.journal is not None:
+                for file in [*self._log.closed(), self._log.file]:
+                    if file >= self.journal.next_file:
+                        await self._loop.run_in_executor(self._executor, self.journal.add, file)
+        except Exception as error:
+            raise _failed(error) from error
+        finally:
+            self._executor.shutdown()
+
+
+def _failed(error: BaseException) -> StorageFailed:
+    return StorageFailed(f"the journal cannot be written: {error}")

@@ -13,7 +13,6 @@ from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.journal_writer import (
     arrow_file,
     file_batches,
-    prime,
     standing_after,
     standing_at,
     standing_of,
@@ -94,7 +93,7 @@ class _Reading:
         self._identity = read_identity(site_dir)
         self._last = -1  # the last file that was given
         self._standing = Standing()  # after that
-        self._maker = RowMaker(self._identity)
+        self._maker = RowMaker(self._identity, self.log)
 
     def from_files(self) -> Iterator[Piece]:
         """The Arrow files that were not given yet."""
@@ -130,7 +129,6 @@ class _Reading:
         batches: list[Any] = []
         try:
             if is_first:
-                prime(maker, self.log, file)
                 standing = standing_at(self.log, file, self._last, self._standing)
                 if self._last < 0 and standing.next_order > 0:
                     batches += self._retained(standing)
@@ -141,7 +139,7 @@ class _Reading:
                 raise InputError(f"{error.filename}: missing, and the log refers to it") from None
             if not self.log.has(file) and not journal_path(self._folder, file).exists():
                 self.done = file  # the group's file says that no Arrow files are made: it was let go of
-            self._maker = RowMaker(self._identity)
+            self._maker = RowMaker(self._identity, self.log)
             return None
         self._last = self.done = file
         self._standing = maker.standing()
@@ -149,14 +147,14 @@ class _Reading:
 
     def end(self) -> list[Any]:
         """The crash that ended the last life, if it has no other end."""
-        maker = RowMaker(self._identity)
+        maker = RowMaker(self._identity, self.log)
         maker.go_on_from(self._standing)
         if self._standing.time_us > 0:
             maker.add_crash()
         return maker.take()
 
     def _retained(self, begins: Standing) -> list[Any]:
-        maker = RowMaker(self._identity)
+        maker = RowMaker(self._identity, self.log)
         maker.go_on_from(begins)
         maker.add_retained()
         return maker.take()

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from tocsin.live.packing import Unpacker
+from tocsin.live.storage.earlier_frames import EarlierFrames
 from tocsin.live.storage.identity import Identity
 from tocsin.live.storage.journal_columns import NONE, Columns, Span
 from tocsin.live.storage.log_format import (
@@ -23,7 +24,7 @@ from tocsin.live.storage.log_format import (
     Stop,
     View,
 )
-from tocsin.live.storage.log_reader import Noted
+from tocsin.live.storage.log_reader import LogReader, Noted
 from tocsin.traces.rows import (
     BROADCAST,
     CRASH,
@@ -51,13 +52,15 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class RowMaker:
-    """Operations of the log in, record batches out. It goes on over any number of files."""
+    """Operations of the log in, record batches out. It goes on over any number of files, and may begin with any: what
+    it needs of older ones it finds in the log."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, log: LogReader) -> None:
         self._site = identity.sites.index(identity.site)
         self._columns = Columns(identity)  # of the rows that wait
         self._bytes = 0  # of the frames that they came in
         self._unpackers: dict[int, Unpacker] = {}  # by group
+        self._earlier = EarlierFrames(log)
         self._view = NONE
         self._positions: dict[int, int] = {}  # by group: of the next message
         # the standing after the rows made so far, those that wait included
@@ -69,18 +72,17 @@ class RowMaker:
         return Standing(self._next_order, self._time_us, self._is_up)
 
     def go_on_from(self, standing: Standing) -> None:
-        """Drop waiting rows, and go on from here; the first pieces of unfinished messages are kept."""
-        self._columns.clear()
-        self._bytes = 0
+        """Where the rows stand before the first operation."""
         self._next_order = standing.next_order
         self._time_us = standing.time_us
         self._is_up = standing.is_up
 
     def feed(self, noted: Noted) -> None:
-        """Take the next operation."""
-        time_us, op, frame = noted
+        """Take the next operation. FileNotFoundError as of `LogReader.read`."""
+        time_us, op = noted.time_us, noted.op
+        self._earlier.note(noted)
         if isinstance(op, Deliver):
-            self._feed_delivery(time_us, op, frame)
+            self._feed_delivery(time_us, op, noted.frame)
         elif isinstance(op, Broadcast):
             self._add(Span(op.count, time_us, _BROADCAST, op.group, self._site, op.number))
         elif isinstance(op, Receive):
@@ -90,26 +92,35 @@ class RowMaker:
             self._columns.add_view(Span(1, time_us, _VIEW, view=op.view), op)
             self._next_order += 1
         elif isinstance(op, Rollback):
-            for index in reversed(range(op.count)):
-                number, position = op.number + index, op.position + index
-                self._add(Span(1, time_us, _ROLLBACK, op.group, op.origin, number, position))
-            self._positions[op.group] = op.position
+            self._feed_rollback(time_us, op)
         elif isinstance(op, Missed):
             seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
             self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
+            if op.origin < 0:
+                self._unpackers.pop(op.group, None)  # nothing before can be completed
         else:
             self._feed_rare(time_us, op)
         self._time_us = max(self._time_us, time_us)
 
     def _feed_delivery(self, time_us: int, op: Deliver, frame: bytes) -> None:
-        unpacker = self._unpackers.setdefault(op.group, Unpacker())
-        number, messages = unpacker.feed(op.origin, frame)
+        number, messages = self._unpacker(op.group).feed(op.origin, frame)
         self._bytes += len(frame)
         if messages:
             span = Span(len(messages), time_us, _DELIVER, op.group, op.origin, number, op.position, self._view)
             self._columns.add_deliveries(span, messages)
             self._next_order += span.rows
         self._positions[op.group] = op.position + op.count
+
+    def _feed_rollback(self, time_us: int, op: Rollback) -> None:
+        for index in reversed(range(op.count)):
+            number, position = op.number + index, op.position + index
+            self._add(Span(1, time_us, _ROLLBACK, op.group, op.origin, number, position))
+        self._positions[op.group] = op.position
+        left = self._earlier.read(op.group, op.origin, op.begins) if op.begins >= 0 else []
+        self._unpacker(op.group).put_together(op.origin, op.number, left)
+
+    def _unpacker(self, group: int) -> Unpacker:
+        return self._unpackers.setdefault(group, Unpacker())
 
     def _feed_rare(self, time_us: int, op: Op) -> None:
         if isinstance(op, Start) and op.life > 0:
@@ -122,6 +133,16 @@ class RowMaker:
         elif isinstance(op, Snapshot):
             self._view = NONE if op.view is None else op.view.view
             self._positions = {group: state.position for group, state in enumerate(op.groups)}
+            self._go_on_with_unfinished(op)
+
+    def _go_on_with_unfinished(self, op: Snapshot) -> None:
+        """Where the first file that is read begins, large messages may be unfinished."""
+        for group, state in enumerate(op.groups):
+            unpacker = self._unpacker(group)
+            for origin, begins in state.unfinished:
+                if not unpacker.is_open(origin):
+                    for frame in self._earlier.read(group, origin, begins):
+                        unpacker.feed(origin, frame)
 
     def add_crash(self) -> None:
         """The last life has ended without a word, if it has not ended otherwise."""

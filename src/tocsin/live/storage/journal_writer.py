@@ -33,7 +33,8 @@ class JournalWriter:
     def __init__(self, site_dir: Path) -> None:
         self._folder = site_dir / "journal"
         self._log = LogReader(site_dir / "wal", beside_writer=False)
-        self._maker = RowMaker(read_identity(site_dir))
+        self._identity = read_identity(site_dir)
+        self._maker = RowMaker(self._identity, self._log)
         self._next_file = -1  # the file before which the maker stands; -1: none
 
     def write(self, file: int) -> None:
@@ -47,7 +48,7 @@ class JournalWriter:
         self._next_file = file + 1
 
     def _begin_at(self, file: int) -> None:
-        prime(self._maker, self._log, file)
+        self._maker = RowMaker(self._identity, self._log)
         before = max((number for number in journal_files(self._folder) if number < file), default=-1)
         standing = Standing() if before < 0 else standing_after(journal_path(self._folder, before))
         self._maker.go_on_from(standing_at(self._log, file, before, standing))
@@ -60,17 +61,6 @@ def file_batches(maker: RowMaker, log: LogReader, file: int) -> Iterator[Any]:
         if maker.is_full():
             yield from maker.take()
     yield from maker.take()
-
-
-def prime(maker: RowMaker, log: LogReader, file: int) -> None:
-    """Bring a fresh row maker to where a file begins: it needs the first pieces of messages that end in it. The rows
-    that it then stands at are not those of the journal: `go_on_from` says which are."""
-    found = log.snapshot(file)
-    if found is not None and any(state.unfinished for state in found[1].groups):
-        for earlier in log.files():
-            if earlier < file:
-                for _ in file_batches(maker, log, earlier):
-                    pass
 
 
 def standing_at(log: LogReader, file: int, before: int, standing: Standing) -> Standing:

@@ -228,6 +228,8 @@ class Log:
                 self.view = op
             elif isinstance(op, Rollback):
                 self.frames.group(op.group).undo(op.begins)
+                if op.begins >= 0:
+                    self._files.need(file, op.group, op.begins)
             elif isinstance(op, Missed):
                 if op.origin < 0:
                     self.frames.group(op.group).skip(op.first + op.count)
@@ -280,9 +282,8 @@ class Log:
 
     def release(self, needed: list[int], archived: int) -> list[int]:
         """Remove closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
-        that is not yet in the journal; what its first messages began with stays, too."""
-        begins = self._files.begins.get(archived, [])
-        needed = [min(need, begins[group]) if group < len(begins) else need for group, need in enumerate(needed)]
+        that is not yet in the journal; what is not yet there may rest on older frames, which stay, too."""
+        needed = [min(need, self._files.needed_by(archived, group)) for group, need in enumerate(needed)]
         gone = self._files.release(needed, archived)
         if gone:
             for group, index in enumerate(self.frames.groups):

@@ -8,6 +8,7 @@ from tocsin.live.errors import StorageFailed
 from tocsin.live.storage.log_format import log_path
 
 SPARES_MAX: Final = 2  # files kept to be written over: one for the next, one for a burst
+_NONE_NEEDED: Final = 1 << 62  # beyond every frame position
 
 Positions = list[int]  # a frame position for each group
 
@@ -106,6 +107,20 @@ class LogFiles:
         self._used_by[target] = file
         if target in self.ends:
             self.ends[target] = ends
+
+    def need(self, file: int, group: int, position: int) -> None:
+        """What a file notes rests on frames from this position on, too."""
+        begins = self.begins[file]
+        begins.extend([_NONE_NEEDED] * (group + 1 - len(begins)))
+        begins[group] = min(position, begins[group])
+
+    def needed_by(self, archived: int, group: int) -> int:
+        """The oldest frame of a group that this file, or a later one, rests on."""
+        needed = _NONE_NEEDED
+        for file, begins in self.begins.items():
+            if file >= archived and group < len(begins):
+                needed = min(needed, begins[group])
+        return needed
 
     def release(self, needed: Positions, archived: int) -> list[int]:
         """Remove closed files that hold no frame at or above `needed` and are below `archived`; which they were."""

@@ -3,6 +3,7 @@
 Whoever makes rows of the journal reads the log through this, and nothing else: how its bytes lie is not their business.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -29,6 +30,8 @@ class Noted(NamedTuple):
     time_us: int  # wall clock of the step
     op: Op
     frame: bytes  # of a delivery; else empty
+    file: int  # where it is noted
+    contents_at: int  # offset of its contents in that file
 
 
 class LogReader:
@@ -56,9 +59,19 @@ class LogReader:
             return None
         return first.operations.time_us, first.operations.ops[0]
 
-    def read(self, file: int) -> Iterator[Noted]:
+    def frame(self, place: tuple[int, int, int]) -> bytes:
+        """The frame at a place: file, offset and size. FileNotFoundError as of `read`."""
+        file, offset, size = place
+        path = log_path(self._folder, file)
+        with open(path, "rb") as opened:
+            frame = os.pread(opened.fileno(), size, offset)
+        path.stat()
+        return frame
+
+    def read(self, file: int, with_frames: bool = True) -> Iterator[Noted]:
         """What a file says, in order. FileNotFoundError if it, or one that it refers to, is not there, or has left the
-        log meanwhile: then nothing that was read counts, for it may have been written over."""
+        log meanwhile: then nothing that was read counts, for it may have been written over. Without frames, files that
+        it refers to may be missing."""
         files = _OpenFiles(self._folder, self._kind)
         try:
             view = files.view(file)
@@ -68,11 +81,12 @@ class LogReader:
                 for op in batch.operations.ops:
                     size = sum(content_sizes(op))
                     frame = b""
-                    if isinstance(op, Deliver) and op.file >= 0:
-                        frame = bytes(files.view(op.file)[op.offset : op.offset + op.size])
-                    elif isinstance(op, Deliver):
-                        frame = bytes(view[at : at + size])
-                    yield Noted(batch.operations.time_us, op, frame)
+                    if isinstance(op, Deliver) and with_frames:
+                        if op.file >= 0:
+                            frame = bytes(files.view(op.file)[op.offset : op.offset + op.size])
+                        else:
+                            frame = bytes(view[at : at + size])
+                    yield Noted(batch.operations.time_us, op, frame, file, at)
                     at += size
                     held += len(frame)
                 if held >= READ_BYTES_MAX:

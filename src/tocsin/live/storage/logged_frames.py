@@ -2,6 +2,7 @@
 
 import os
 from array import array
+from collections import deque
 from typing import Final
 
 from tocsin.core.machine import DeliveryLog, Entry, GroupId
@@ -20,6 +21,7 @@ class GroupIndex:
         self.trimmed = 0  # the protocol needs nothing below
         self.position = 0  # next message position
         self.unfinished: dict[int, int] = {}  # origin -> frame position where its unfinished large message begins
+        self._ended: deque[tuple[int, int]] = deque()  # of large messages: positions of the last and the first piece
         self._where = array("Q")  # file number and offset
         self._size = array("I")
         self._origin = array("I")
@@ -45,8 +47,8 @@ class GroupIndex:
         self._count.append(op.count)
         if op.is_open:
             self.unfinished.setdefault(op.origin, self.end)
-        else:
-            self.unfinished.pop(op.origin, None)
+        elif op.origin in self.unfinished:
+            self._ended.append((self.end, self.unfinished.pop(op.origin)))
         self.end += 1
         self.position += op.count
 
@@ -57,6 +59,8 @@ class GroupIndex:
         for column in (self._where, self._size, self._origin, self._frame):
             column.pop()
         self.end -= 1
+        if self._ended and self._ended[-1][0] == self.end:
+            self._ended.pop()
         if begins >= 0:
             self.unfinished[origin] = begins
         else:
@@ -66,8 +70,17 @@ class GroupIndex:
         """Go on at a later frame position."""
         self.base = self.end = self.trimmed = position
         self.unfinished.clear()
+        self._ended.clear()
         for column in (self._where, self._size, self._origin, self._frame, self._count):
             del column[:]
+
+    def needed_from(self, trimmed: int) -> int:
+        """The oldest frame that is needed when the protocol needs none below `trimmed`, which never falls: messages are
+        needed whole, those that are unfinished, and those whose last piece may still be taken back."""
+        while self._ended and self._ended[0][0] < trimmed:
+            self._ended.popleft()
+        begins = [begin for _, begin in self._ended] + list(self.unfinished.values())
+        return min(trimmed, min(begins, default=self.end))
 
     def forget(self, position: int) -> None:
         """Drop index entries below a position."""

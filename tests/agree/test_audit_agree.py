@@ -154,8 +154,8 @@ def test_planted_faults_in_longer_runs(fault: str, overlap: str, tmp_path: Path)
 
 
 def chain_going_back(fillers: int, links: int, turns: list[int]) -> tuple[list[Row], dict[str, list[str]]]:
-    """Fillers in order, and a chain of causes: site q<j> delivers the j-th of its messages and then broadcasts the next,
-    at the fillers named by `turns`, each earlier than the one before. Site s delivers the last effect before the cause.
+    """Fillers in order, and a chain of causes: each site q… delivers one of its messages and then broadcasts the next.
+    `turns`: at which filler each message of the chain is delivered, its last effect first, its cause last.
     """
 
     def link(number: int) -> tuple[str, str, int]:

@@ -137,6 +137,6 @@ def _uncertain(answers: list[WindowAnswer], cuts: Cuts, properties: tuple[str, .
 
 def _why_undecided(facts: RunFacts, cuts: Cuts) -> str:
     return (
-        f"run {facts.run}: too large to be opened at once, and messages overtake each other, or their causes, over more "
-        f"than a {cuts.slices}th of it; `tocsin audit` can be told to open more: --spark spark.tocsin.open_rows=…"
+        f"run {facts.run}: too large to be opened at once, and messages overtake each other, or their causes, over "
+        f"more than a {cuts.slices}th of it; `tocsin audit` can be told to open more: --spark spark.tocsin.open_rows=…"
     )

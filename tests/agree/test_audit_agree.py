@@ -24,7 +24,7 @@ from tocsin.properties.audit.limits import Limits
 from tocsin.properties.kernels import scan
 from tocsin.properties.kernels.index import index_part
 from tocsin.properties.plain.check import check_rows
-from tocsin.traces.rows import Row
+from tocsin.traces.rows import BROADCAST, DELIVER, RECEIVE, SEND, Row
 
 BLOCK = 150  # traces in a test, and …
 MORE_MAX = 600  # … so many more at the most, until every property has had every verdict
@@ -151,3 +151,88 @@ def test_planted_faults_in_longer_runs(fault: str, overlap: str, tmp_path: Path)
     for name, answer in sliced.report.properties.items():  # messages overtake each other by little: slices decide all
         if name not in ("acyclic", "causal"):
             assert answer[:3] == expected.properties[name][:3], name
+
+
+def chain_going_back(fillers: int, links: int, turns: list[int]) -> tuple[list[Row], dict[str, list[str]]]:
+    """Fillers in order, and a chain of causes: each site q… delivers one of its messages and then broadcasts the next.
+    `turns`: at which filler each message of the chain is delivered, its last effect first, its cause last.
+    """
+
+    def link(number: int) -> tuple[str, str, int]:
+        return f"chain{number}", "p" if number >= links - 1 else f"q{number}", 0
+
+    def filler(number: int) -> tuple[str, str, int]:
+        place = number % links
+        if place == 0:
+            return "fill", "rt"[number // links % 2], number
+        return f"fill{place}", f"b{place}", number
+
+    events: dict[str, list[tuple[str, tuple[str, str, int]]]] = {
+        "p": [(BROADCAST, link(links)), (BROADCAST, link(links - 1))]
+    }
+    groups = {"fill": ["s", "x"]} | {f"fill{place}": [f"q{place - 1}", "x"] for place in range(1, links)}
+    swapped = fillers // 2 // (2 * links) * (2 * links)  # at s, so that the run has to be opened
+    for number in range(fillers):
+        for at in [at for at, turn in enumerate(turns) if turn == number]:
+            if at in (0, links):
+                events.setdefault("s", []).append((DELIVER, link(at)))
+            else:
+                events.setdefault(f"q{at - 1}", []).extend([(DELIVER, link(at)), (BROADCAST, link(at - 1))])
+        group, origin, _ = filler(number)
+        events.setdefault(origin, []).append((BROADCAST, filler(number)))
+        for site in groups[group]:
+            shift = {swapped: links, swapped + links: -links}.get(number, 0) if site == "s" else 0
+            events.setdefault(site, []).append((DELIVER, filler(number + shift)))
+    groups |= {link(at)[0]: ["s"] if at in (0, links) else [f"q{at - 1}"] for at in range(links + 1)}
+    rows = [
+        Row("run", site, order, order, event, *message)
+        for site in sorted(events)
+        for order, (event, message) in enumerate(events[site])
+    ]
+    return rows, groups
+
+
+def test_a_chain_of_causes_that_leaves_every_window_is_not_missed(tmp_path: Path) -> None:
+    """Each link goes back by one slice, so each looks harmless; the chain as a whole is in no window."""
+    rows, groups = chain_going_back(600, 4, [27, 38, 49, 59, 70])
+    trace = RandomTrace(rows, groups, False)
+    assert check_rows(rows, groups).properties["causal"].violations == 1
+    limits = Limits(run_rows=1, open_rows=200, line_rows=1)
+    undecided = audited(rows, trace, tmp_path, limits, 100_000).report.properties["causal"]
+    assert undecided.verdict == NOT_CHECKABLE and "too large to be opened at once" in (undecided.why or "")
+    opened = audited(rows, trace, tmp_path, Limits(run_rows=1, open_rows=200), 100_000).report.properties["causal"]
+    assert opened.verdict == FAIL and opened.violations == 1
+
+
+def test_windows_that_miss_a_chain_say_at_least(tmp_path: Path) -> None:
+    told = {
+        "a": "d a1, d a1, d b2, r b3, b a1, d b1, r b2, s b1, s b1, d b3",
+        "b": "d a1, r b3, d a1, r a1, d b3, b b3, b b2, s b1, b b1, r b1, d b1",
+    }
+    events = {"b": BROADCAST, "d": DELIVER, "r": RECEIVE, "s": SEND}
+    rows = [
+        Row("run", site, order, order, events[event[0]], "all", event[2], int(event[3]), kind="data")
+        for site, said in told.items()
+        for order, event in enumerate(said.split(", "))
+    ]
+    expected = check_rows(rows).properties["causal"]
+    limits = Limits(run_rows=0, task_rows=5, open_rows=20, line_rows=1, core_slices=1)
+    found = audited(rows, RandomTrace(rows, {}, False), tmp_path, limits, 1000).report.properties["causal"]
+    assert found.verdict == FAIL and found.violations < expected.violations
+    assert "there are at least so many violations" in (found.why or "")
+
+
+def test_the_highest_number_there_is_in_windows(tmp_path: Path) -> None:
+    """A cut behind it is at a number that has no 64 bits."""
+    rows: list[Row] = []
+    for site in "abc":
+        numbers = [*range(40), (1 << 63) - 1]
+        if site == "b":
+            numbers[10], numbers[11] = numbers[11], numbers[10]
+        events = [(event, n) for n in numbers for event in ((BROADCAST, DELIVER) if site == "a" else (DELIVER,))]
+        rows += [Row("run", site, at, at, event, "g", "a", number) for at, (event, number) in enumerate(events)]
+    expected = check_rows(rows)
+    for open_rows in (6, 20, 40, 80):
+        limits = Limits(run_rows=0, task_rows=5, open_rows=open_rows, line_rows=1)
+        found = audited(rows, RandomTrace(rows, {}, False), tmp_path, limits, 1000).report
+        assert not list(differences(expected, found, rows))

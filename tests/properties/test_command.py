@@ -72,7 +72,7 @@ def test_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     groups.write_text('[groups]\ng = ["a", "z"]\n')
     assert main(["check", str(path), "--expect", "basic"]) == 0
     assert main(["check", str(path), "--expect", "basic", "--groups", str(groups)]) == 1
-    assert "site z (it has no rows in the trace)" in capsys.readouterr().out.replace("\n", " ")
+    assert "site z (it has no rows in run story)" in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_witnesses_are_kept_and_old_ones_removed(inverted: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_what_a_site_that_left_had_delivered_counts() -> None:
     """It did not fail: it is a correct site, and the others owe what it delivered."""
     found = verdict("agreement", "b broadcast g:b/0 \n b deliver g:b/0 \n b leave", groups={"g": ["a", "b"]})
     assert (found.verdict, found.checked, found.violations) == (FAIL, 1, 1)
-    assert found.why == "site a (it has no rows in the trace), up at the end and a member of g, never delivered g:b/0"
+    assert found.why == "site a (it has no rows in run story), up at the end and a member of g, never delivered g:b/0"
     assert verdict("validity", "b broadcast g:b/0 \n b leave").verdict == FAIL
 
 

@@ -114,7 +114,7 @@ def test_a_member_without_rows_is_missed() -> None:
     assert verdict("agreement", story).verdict == PASS
     found = verdict("agreement", story, groups={"g": ["a", "d"]})
     assert found.verdict == FAIL
-    assert found.why is not None and found.why.startswith("site d (it has no rows in the trace), up at the end")
+    assert found.why is not None and found.why.startswith("site d (it has no rows in run story), up at the end")
 
 
 def test_a_newcomer_is_not_obliged_to_what_came_before_it() -> None:

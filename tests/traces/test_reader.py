@@ -34,6 +34,11 @@ def with_values(name: str, values: list[Any], kind: Any) -> Any:
     return table().set_column(SCHEMA.get_field_index(name), name, pa.array(values, kind))
 
 
+def no_text(rows: int) -> Any:
+    """A column of text that is not UTF-8."""
+    return pa.Array.from_buffers(pa.string(), rows, pa.array([b"s\xf3"] * rows, pa.binary()).buffers())
+
+
 FILES: dict[str, tuple[Callable[[], Any], str]] = {
     "no column order": (lambda: table().drop_columns(["order"]), "found no column `order`"),
     "no column group": (lambda: table().drop_columns(["group"]), "found no column `group`"),
@@ -67,6 +72,14 @@ FILES: dict[str, tuple[Callable[[], Any], str]] = {
     "an event that nobody knows": (
         lambda: with_values("event", ["broadcast", "delivr", "view"], pa.string()),
         "row 1, column `event`: unknown event `delivr` (did you mean `deliver`?)",
+    ),
+    "bytes that are no text": (
+        lambda: table().set_column(SCHEMA.get_field_index("group"), "group", no_text(3)),
+        "Invalid UTF8 sequence",
+    ),
+    "a number above the highest": (
+        lambda: with_values("seqno", [0, 0, 1 << 63], pa.uint64()),
+        "column `seqno`: expected numbers of at most 64 bits with a sign, found a larger one",
     ),
     "a column twice": (
         lambda: table().append_column("order", table().column("order")),
@@ -190,6 +203,14 @@ def test_columns_of_other_kinds_will_do(tmp_path: Path) -> None:
     pq.write_table(other.drop_columns(["kind", "peer", "size", "position", "members"]), tmp_path / "t.parquet")
     bare = [row._replace(size=None, position=None, members=None) for row in ROWS]
     assert list(read_rows([tmp_path / "t.parquet"])) == bare
+
+
+def test_strings_of_the_view_kind_will_do(tmp_path: Path) -> None:
+    other = table()
+    for name, kind in (("site", pa.string_view()), ("members", pa.list_(pa.string_view()))):
+        other = other.set_column(other.schema.get_field_index(name), name, other.column(name).cast(kind))
+    write_arrow(tmp_path / "t.arrow", other)
+    assert list(read_rows([tmp_path / "t.arrow"])) == ROWS
 
 
 def test_a_folder_is_all_its_visible_files(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ NO_VIEW: Final = "expected view and members on a view row, found a null"
 NULL_MEMBER: Final = "expected names of sites as members, found a null among them"
 LOWEST_VIEW: Final = f"expected a view number above {LOWEST}, found it"
 NEGATIVE: Final = "expected an order of at least 0, found {order}"
-TOO_LARGE: Final = "expected numbers of at most 64 bits with a sign, found a larger one"
 NOT_FIRST: Final = "expected a retained row only as the first of its log, found one after others"
 UNSORTED: Final = (
     "expected rows in the order 0, 1, 2, …, found {order} after {before}; "

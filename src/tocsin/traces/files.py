@@ -14,6 +14,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import InputError
+from tocsin.traces.columns import accept_columns, first_line
 from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, STRINGS
 
 ARROW_SUFFIX: Final = ".arrow"
@@ -72,6 +73,7 @@ class _File(ABC):
 class _ParquetFile(_File):
     def __init__(self, path: str, words: Collection[str]) -> None:
         self._path = path
+        self._words = words
         try:
             system, inside = _place(path)
             metadata = pq.read_metadata(inside, filesystem=system)
@@ -94,9 +96,10 @@ class _ParquetFile(_File):
 
     def read_row_group(self, number: int, columns: list[str]) -> Any:
         try:
-            return self._file.read_row_group(number, columns=columns, use_threads=False)
+            table = self._file.read_row_group(number, columns=columns, use_threads=False)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self._path}: cannot be read: {first_line(error)}") from None
+        return accept_columns(table, self._words, self._path)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[Any]:
         first = 0  # number in the file of the batch's first row
@@ -110,7 +113,7 @@ class _ParquetFile(_File):
                 raise InputError(f"{self._path}: cannot be read after row {first}: {first_line(error)}") from None
             if batch is None:
                 return
-            yield batch
+            yield accept_columns(batch, self._words, self._path)
             first += batch.num_rows
 
     def only_value(self, number: int, column: str) -> str | None:
@@ -122,7 +125,10 @@ class _ParquetFile(_File):
             found = about.statistics
             if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
                 return None
-            return found.min if isinstance(found.min, str) and found.min == found.max else None
+            try:
+                return found.min if isinstance(found.min, str) and found.min == found.max else None
+            except UnicodeDecodeError:
+                return None  # reading the column will tell
         return None
 
     def close(self) -> None:
@@ -171,6 +177,7 @@ class _ArrowFile(_File):
             batch.validate(full=True)  # before anything relies on what it says
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self._path}: cannot be read: {first_line(error)}") from None
+        batch = accept_columns(batch, self._words, self._path)
         arrays = [
             column.dictionary_encode() if field.name in self._words and _is_text(field.type) else column
             for field, column in zip(batch.schema, batch.columns, strict=True)
@@ -198,7 +205,3 @@ def _place(path: str) -> tuple[Any, str]:
 
 def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -39,6 +39,7 @@ EVENTS: Final = (
 )
 
 DATA: Final = "data"  # the kind of every wire message that carries application messages
+TOO_LARGE: Final = "expected numbers of at most 64 bits with a sign, found a larger one"
 
 
 class Row(NamedTuple):

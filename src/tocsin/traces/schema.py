@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
+from tocsin.traces.columns import is_text
 from tocsin.traces.rows import LIVE_COLUMNS, Row
 
 PAYLOAD: Final = "payload"  # of journals only, and not part of a `Row`
@@ -89,6 +90,4 @@ def _fits(found: Any, expected: Any) -> bool:
 
 
 def _is_text(found: Any) -> bool:
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    return bool(pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found))
+    return is_text(found.value_type if pa.types.is_dictionary(found) else found)

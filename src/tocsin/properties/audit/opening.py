@@ -1,9 +1,9 @@
 """Opening a run: all its messages at once, or, if there are too many, window by window.
 
 Windows decide message by message exactly. Where messages are compared with one another they are as good as the
-whole run if no site lets messages overtake each other over more than a slice (`slices.exactness`, shown by the
-windows themselves). If some site does, a violation found is still one, but a property without one is not
-checkable.
+whole run if no site lets messages overtake each other over more than a slice, and no chain of causes goes back so far
+(`slices.exactness`, shown by the windows themselves). Otherwise a violation found is still one, but a property without
+one is not checkable.
 """
 
 from typing import Final
@@ -137,6 +137,6 @@ def _uncertain(answers: list[WindowAnswer], cuts: Cuts, properties: tuple[str, .
 
 def _why_undecided(facts: RunFacts, cuts: Cuts) -> str:
     return (
-        f"run {facts.run}: too large to be opened at once, and messages overtake each other over more than a "
-        f"{cuts.slices}th of it; `tocsin audit` can be told to open more: --spark spark.tocsin.open_rows=…"
+        f"run {facts.run}: too large to be opened at once, and messages overtake each other, or their causes, over "
+        f"more than a {cuts.slices}th of it; `tocsin audit` can be told to open more: --spark spark.tocsin.open_rows=…"
     )

@@ -20,8 +20,9 @@ from tocsin.properties.kernels.joined import join_logs
 from tocsin.properties.kernels.scan import scan
 from tocsin.properties.kernels.solve import solve_run
 from tocsin.properties.report import Report
+from tocsin.traces.columns import accept_columns
 from tocsin.traces.rows import Row
-from tocsin.traces.schema import CLOCK_KEY, NEVER_NULL, ONE_CLOCK, check_schema
+from tocsin.traces.schema import CLOCK_KEY, COLUMNS, NEVER_NULL, ONE_CLOCK, STRINGS, check_schema
 
 SLICE_ROWS = 1_000_000  # encoded at a time
 SOURCE = "table"  # what a message calls it
@@ -32,6 +33,7 @@ def audit_table(
 ) -> Report:
     """The named properties. `one_clock`: None if the table's metadata says it."""
     check_schema(table.schema, SOURCE)
+    table = accept_columns(table.select([name for name in COLUMNS if name in table.column_names]), STRINGS, SOURCE)
     for name in NEVER_NULL:
         if table.column(name).null_count:
             raise InputError(f"{SOURCE}: column `{name}`: expected a value, found null")

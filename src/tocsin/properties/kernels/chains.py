@@ -1,4 +1,8 @@
-"""The smallest witness of broken causal order: the shortest chain from a message to one delivered before it."""
+"""The smallest witness of broken causal order: the shortest chain from a message to one delivered before it.
+
+Each link has two rows, and two deliveries are late and early. The late delivery may itself be where the chain begins:
+its site delivered the effect, then the cause, and only then broadcast what leads to the effect. That saves a row.
+"""
 
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -22,10 +26,7 @@ class _Link(NamedTuple):
 
 def find_chain(case: Case, late: Ints) -> tuple[tuple[Spot, ...], str]:
     """`late`: deliveries (indices into the sequences) that come after an effect of theirs; at least one."""
-    found = _find_direct(case, late)
-    if found is None:
-        found = _find_longer(case, late)
-    at, links = found
+    at, links = _find_direct_here(case, late) or _find_direct(case, late) or _find_longer(case, late)
     log = int(case.sequence_log[at])
     cause, effect = links[0].cause, links[-1].effect
     rows = [row for link in links for row in (link.cause_row, link.effect_row)]
@@ -37,6 +38,20 @@ def find_chain(case: Case, late: Ints) -> tuple[tuple[Spot, ...], str]:
     )
     words = f"site {case.site(log)} delivered {case.text(effect)} before {case.text(cause)}, but {how}"
     return tuple(case.spot(row) for row in dict.fromkeys(rows)), words
+
+
+def _find_direct_here(case: Case, late: Ints) -> tuple[int, list[_Link]] | None:
+    """A late delivery of a message whose effect the same site broadcast after that."""
+    mine = np.where(
+        case.source[case.sequence_message] == case.sequence_log, case.first_broadcast[case.sequence_message], -1
+    )
+    base = case.sequence_log * len(case.message)  # a later log is above all before it
+    limit = running_max_before(np.where(mine >= 0, mine + base, -1), -1) - base
+    direct = late[case.sequence[late] < limit[late]]
+    if len(direct) == 0:
+        return None
+    at, row = int(direct[0]), int(limit[direct[0]])
+    return at, [_Link(int(case.sequence_message[at]), int(case.sequence[at]), int(case.message[row]), row)]
 
 
 def _find_direct(case: Case, late: Ints) -> tuple[int, list[_Link]] | None:
@@ -67,13 +82,19 @@ def _find_longer(case: Case, late: Ints) -> tuple[int, list[_Link]]:
     search = _Search(case)
     best: list[_Link] = []
     best_at = -1
+    rows = 0  # of the best
     for at in late.tolist():
         begin = case.sequence_bounds[case.sequence_log[at]]
         before = set(case.sequence_message[begin:at].tolist())
         search.steps += len(before)
-        links = search.chain(int(case.sequence_message[at]), before, len(best))
+        message = int(case.sequence_message[at])
+        here = (int(case.sequence_log[at]), int(case.sequence[at]))
+        links = search.chain(message, [here], before, rows // 2)
         if links:
-            best, best_at = links, at
+            best, best_at, rows = links, at, 2 * len(links) + 1
+        links = search.chain(message, search.seen(message), before, (rows - 1) // 2 if rows else 0)
+        if links:
+            best, best_at, rows = links, at, 2 * len(links) + 2
         if best and search.steps > STEPS_MAX:
             break
     return best_at, best
@@ -89,8 +110,10 @@ class _Search:
         ends = np.searchsorted(case.rows.log[rows], np.arange(len(case.facts.whole) + 1))
         self._broadcasts = [rows[low:high].tolist() for low, high in pairwise(ends.tolist())]
 
-    def chain(self, message: int, before: set[int], below: int) -> list[_Link]:
-        """The shortest chain from a message to one of `before`, if it has fewer links than `below` (0: any)."""
+    def chain(self, message: int, seen: list[tuple[int, int]], before: set[int], below: int) -> list[_Link]:
+        """The shortest chain from a message, seen at some logs and rows, to one of `before`, if it has fewer links than
+        `below` (0: any).
+        """
         came_by: dict[int, _Link] = {}
         reached = [len(own) for own in self._broadcasts]  # by log: from here on its broadcasts are reached
         edge = [message]
@@ -99,7 +122,7 @@ class _Search:
             depth += 1
             fresh: list[int] = []
             for cause in edge:
-                for log, row in self._seen(cause):
+                for log, row in seen if cause == message else self.seen(cause):
                     own = self._broadcasts[log]
                     while reached[log] > 0 and own[reached[log] - 1] > row:
                         reached[log] -= 1
@@ -115,7 +138,7 @@ class _Search:
             edge = fresh
         return []
 
-    def _seen(self, message: int) -> list[tuple[int, int]]:
+    def seen(self, message: int) -> list[tuple[int, int]]:
         """The logs in which a message was broadcast or delivered, and the rows."""
         case = self._case
         one = np.array([message])

@@ -17,14 +17,13 @@ from tocsin.properties.bad_rows import (
     NO_VIEW,
     NOT_FIRST,
     NULL_MEMBER,
-    TOO_LARGE,
     UNNAMED,
     UNSORTED,
     bad_row,
     describe_hole,
 )
 from tocsin.properties.kernels.arrays import NONE, Codes, Flags, Ints, Small, is_dense
-from tocsin.traces.rows import DATA, EVENTS
+from tocsin.traces.rows import DATA, EVENTS, SEND, TOO_LARGE
 
 BROADCAST: Final = 0
 DELIVER: Final = 1
@@ -67,7 +66,7 @@ NEEDED_COLUMNS: Final = (
     "primary",
 )
 MIXED_PARTS_MAX: Final = 1_000  # of a table; with more, sites that take turns row by row are first sorted out
-IGNORED_EVENT: Final = ""  # the name that a map of columns gives to events that mean nothing to us
+IGNORED_EVENT: Final = SEND  # what a map of columns makes of events that mean nothing to us: no property looks at it
 
 Stream = tuple[str | None, str]  # group (None: a receive row that names none) and origin
 
@@ -258,8 +257,6 @@ class _Encoder:
             raise self._bad(at, NO_VIEW)
         if None in members:
             raise self._bad(at, NULL_MEMBER)
-        if number == NONE:
-            raise self._bad(at, LOWEST_VIEW)
         return View(int(self._order[at]), self._value("group", at), int(number), frozenset(members))
 
     def _named(self, at: int) -> tuple[Stream, int]:
@@ -269,9 +266,12 @@ class _Encoder:
         return (group, origin), int(seqno)
 
     def _view_numbers(self) -> Ints:
-        """The column `view`, NONE for null; a view that has this very number cannot be told from it, and is refused."""
+        """The column `view`, NONE for null. Where a row needs its view, one that has this very number is refused: it
+        cannot be told from none.
+        """
         numbers = column_numbers(self._table, "view")
-        nothing = numbers == NONE
+        needed = (self._event <= ROLLBACK) | (self._event == VIEW) | (self._event == DUPLICATE)
+        nothing = needed & (numbers == NONE)
         if np.any(nothing):
             stated = nothing & ~null_flags(self._table, "view")
             if np.any(stated):
@@ -287,7 +287,7 @@ class _Encoder:
         for index, name in enumerate(names):
             if name in EVENT_CODES:
                 known[index] = EVENT_CODES[name]
-            elif name not in EVENTS and name != IGNORED_EVENT and np.any(codes == index):
+            elif name not in EVENTS and np.any(codes == index):
                 at = int(np.flatnonzero(codes == index)[0])
                 what = f"unknown event `{name}`{suggestion(name, list(EVENTS))}"
                 raise self._bad(at, what)

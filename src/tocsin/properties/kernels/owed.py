@@ -66,7 +66,7 @@ def _find_agreement(case: Case, obliging: Flags) -> Found:
         index = int(np.flatnonzero(obliging & (lacking[case.sequence_message] >= 0))[0])
         message = int(case.sequence_message[index])
         site = owing[int(lacking[message])]
-        silent = "" if site in case.facts.index else " (it has no rows in the trace)"
+        silent = "" if site in case.facts.index else f" (it has no rows in run {case.facts.run})"
         found.witness = (case.spot(int(case.sequence[index])),)
         found.why = (
             f"site {site}{silent}, up at the end and a member of {case.group(message)}, "

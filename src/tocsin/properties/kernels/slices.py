@@ -5,6 +5,7 @@ that at every site the messages of one slice lie close together. A window is a f
 on each side: whatever two messages do to each other, at least one window with one of them in its core has both,
 if no site lets a message of one slice come before a message of the slice before the one before it. `Extents` of
 all windows together show whether that is so: what windows find is then what opening the whole run would find.
+Causes may go through many messages: there the windows also have to show that no such chain leaves them.
 """
 
 from collections.abc import Iterable
@@ -20,25 +21,24 @@ from tocsin.properties.kernels.index import PartIndex
 
 LOWEST: Final = -(1 << 63)
 HIGHEST: Final = (1 << 63) - 1
+NOTHING: Final = (HIGHEST, LOWEST)  # no number is at least the one and at most the other
 
 
 @dataclass(slots=True)
 class Cuts:
-    """`numbers`: by stream, the first number behind each cut, rising."""
+    """`numbers`: by stream, the first number behind each cut, rising; one more than HIGHEST if nothing is behind it."""
 
     slices: int
     numbers: dict[Stream, list[int]]
 
     def interval(self, stream: Stream, first: int, end: int) -> tuple[int, int]:
-        """The numbers of a stream that lie in the slices from `first` to `end`: from one, up to and without the
-        other.
-        """
+        """The first and the last number of a stream that lie in the slices from `first` to `end`."""
         cuts = self.numbers.get(stream, [])
         if not cuts:  # all in the first slice
-            return (LOWEST, HIGHEST) if first <= 0 < end else (0, 0)
+            return (LOWEST, HIGHEST) if first <= 0 < end else NOTHING
         low = LOWEST if first <= 0 else cuts[first - 1]
-        high = HIGHEST if end >= self.slices else cuts[end - 1]
-        return low, high
+        high = HIGHEST if end >= self.slices else cuts[end - 1] - 1
+        return (low, high) if low <= high else NOTHING
 
     def intervals(self, stream: Stream, first: int, end: int) -> list[tuple[int, int]]:
         """The same of any stream; a receive row that names no group may be of any group."""
@@ -53,13 +53,13 @@ class Cuts:
         inside = np.zeros(len(stream), np.bool_)
         widest = max((len(self.intervals(each, first, end)) for each in streams), default=0)
         for choice in range(widest):
-            low = np.ones(len(streams), np.int64)
-            high = np.zeros(len(streams), np.int64)
+            low = np.full(len(streams), NOTHING[0], np.int64)
+            high = np.full(len(streams), NOTHING[1], np.int64)
             for number, each in enumerate(streams):
                 found = self.intervals(each, first, end)
                 if choice < len(found):
                     low[number], high[number] = found[choice]
-            inside |= (seqno >= low[stream]) & ((seqno < high[stream]) | (high[stream] == HIGHEST))
+            inside |= (seqno >= low[stream]) & (seqno <= high[stream])
         return inside
 
     def slice_of(self, streams: list[Stream], stream: Ints, seqno: Ints) -> Ints:
@@ -69,8 +69,9 @@ class Cuts:
         bounds = np.searchsorted(stream[order], np.arange(len(streams) + 1))
         for number, each in enumerate(streams):
             own = order[bounds[number] : bounds[number + 1]]
-            if len(own) and self.numbers.get(each):
-                found[own] = np.searchsorted(self.numbers[each], seqno[own], side="right")
+            cuts = [number for number in self.numbers.get(each, []) if number <= HIGHEST]
+            if len(own) and cuts:
+                found[own] = np.searchsorted(cuts, seqno[own], side="right")
         return found
 
 
@@ -140,7 +141,7 @@ def is_needed(part: PartIndex, cuts: Cuts, window: Window) -> bool:
     """Whether a part may have rows of a window."""
     for stream, (low, high) in part.spans.items():
         for begin, end in cuts.intervals(stream, window.first - 1, window.end + 1):
-            if begin <= high and (low < end or end == HIGHEST):
+            if begin <= high and low <= end:
                 return True
     return False
 
@@ -229,14 +230,18 @@ class Exactness(NamedTuple):
 
     order: bool  # fifo, inversions
     cycles: bool  # acyclic: cuts that no site contradicts; else a cycle over many slices might be missed
-    causes: bool
+    causes: bool  # causal: every way from a cause to an effect that was delivered before it lies in a window
 
 
 def exactness(found: Iterable[Extent], slices: int) -> Exactness:
     by_site: dict[str, list[Extent]] = {}
     for extent in found:
         by_site.setdefault(extent.site, []).append(extent)
-    order = cycles = causes = True
+    order = True
+    # By slice: whether no site delivers anything of it, or of a later one, before something of an earlier slice; and
+    # whether no message of it, or of a later one, may have caused one of an earlier slice. Two more behind the last.
+    keeps_order = np.ones(slices + 2, np.bool_)
+    keeps_causes = np.ones(slices + 2, np.bool_)
     for own in by_site.values():
         first_delivery = np.full(slices + 2, HIGHEST)
         first_event = np.full(slices + 2, HIGHEST)
@@ -253,6 +258,19 @@ def exactness(found: Iterable[Extent], slices: int) -> Exactness:
         latest_delivery = np.maximum.accumulate(last_delivery)
         latest_broadcast = np.maximum.accumulate(last_broadcast)
         order &= bool(np.all(latest_delivery < earliest_delivery[2:]))
-        cycles &= bool(np.all(latest_delivery < earliest_delivery[1:-1]))
-        causes &= bool(np.all(latest_broadcast < earliest_event[2:]))
-    return Exactness(order, order and cycles, order and causes)
+        keeps_order[1:-1] &= latest_delivery < earliest_delivery[1:-1]
+        keeps_causes[1:-1] &= latest_broadcast < earliest_event[1:-1]
+    return Exactness(order, order and bool(np.all(keeps_order)), order and _chains_stay(keeps_order, keeps_causes))
+
+
+def _chains_stay(keeps_order: Flags, keeps_causes: Flags) -> bool:
+    """Whether every chain of causes that makes a delivery late lies in the slice of the late message, the one before it
+    and the one behind it, which some window has.
+
+    One link shows little: a chain may go back by a slice at each. But it never goes back over the begin of a slice that
+    keeps causes. So, for a message of slice k, the begin of k or of k - 1 has to; and for what was delivered before it,
+    a message of slice k + 1 or, if k + 1 keeps order, of k, the begin of the next slice behind that (up to k + 2).
+    """
+    this, following = keeps_causes[:-2], keeps_causes[1:-1]
+    before = np.concatenate(([True], this[:-1]))
+    return bool(np.all((this | before) & (keeps_causes[2:] | (following & keeps_order[1:-1]))))

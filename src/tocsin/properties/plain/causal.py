@@ -1,12 +1,15 @@
 """Causal order: no site delivers a message after one that it may have caused (docs/guarantees.md, section 4)."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tocsin.properties.obstacles import NO_BROADCASTS
 from tocsin.properties.plain.finding import Finding
 from tocsin.properties.plain.history import Log, Message, Run, text
 from tocsin.traces.rows import BROADCAST, Row
+
+FEWEST_ROWS: Final = 3  # that a witness may have
+Sightings = dict[str, list[tuple[Message, Row]]]  # by site: what it saw, in log order
 
 
 def find_causal(run: Run) -> Finding:
@@ -78,35 +81,43 @@ class _Link(NamedTuple):
 
 
 def _shortest_chain(run: Run, late: list[tuple[str, Message]]) -> tuple[str, list[_Link]]:
-    """The site of a late delivery, and the fewest links from its message to one delivered there before it."""
+    """The site of a late delivery, and links from its message to one delivered there before it, with the fewest rows:
+    two for each link and two deliveries, one less if the late delivery is itself where the chain begins.
+    """
     sightings = {site: list(_seen(run, log)) for site, log in run.logs.items()}
     best: list[_Link] = []
     best_site = ""
+    rows = 0  # of the best
     for site, message in late:
         before: set[Message] = set()
         for each in run.sequences[site]:
             if each == message:
                 break
             before.add(each)
-        links = _chain(sightings, message, before, len(best))
+        late_row = run.sequences[site][message]
+        since = [(each, row) for each, row in sightings[site] if row.order >= late_row.order]
+        links = _chain(sightings, {site: since}, message, before, rows // 2)
         if links:
-            best, best_site = links, site
-        if len(best) == 1:
+            best, best_site, rows = links, site, 2 * len(links) + 1
+        links = _chain(sightings, sightings, message, before, (rows - 1) // 2 if rows else 0)
+        if links:
+            best, best_site, rows = links, site, 2 * len(links) + 2
+        if rows == FEWEST_ROWS:
             break
     return best_site, best
 
 
-def _chain(
-    sightings: dict[str, list[tuple[Message, Row]]], start: Message, before: set[Message], below: int
-) -> list[_Link]:
-    """A search in breadth for the shortest chain, if it has fewer links than `below` (0: any)."""
+def _chain(sightings: Sightings, first: Sightings, start: Message, before: set[Message], below: int) -> list[_Link]:
+    """A search in breadth for the shortest chain, if it has fewer links than `below` (0: any). `first`: where its first
+    link may be.
+    """
     came_by: dict[Message, _Link] = {}
     edge = {start}
     depth = 0
     while edge and (below == 0 or depth + 1 < below):
         depth += 1
         fresh: set[Message] = set()
-        for seen_there in sightings.values():
+        for seen_there in (first if depth == 1 else sightings).values():
             cause: tuple[Message, Row] | None = None  # the first of the edge that this site saw
             for message, row in seen_there:
                 if cause is not None and row.event == BROADCAST and message != start and message not in came_by:

@@ -12,7 +12,6 @@ from tocsin.properties.bad_rows import (
     NO_VIEW,
     NOT_FIRST,
     NULL_MEMBER,
-    TOO_LARGE,
     UNNAMED,
     UNSORTED,
     bad_row,
@@ -30,6 +29,7 @@ from tocsin.traces.rows import (
     RECOVER,
     RETAINED,
     ROLLBACK,
+    TOO_LARGE,
     VIEW,
     Row,
 )
@@ -118,14 +118,14 @@ class Log:
             self.hole = describe_hole(self.next_order, row.order)
 
     def _add_view(self, row: Row) -> None:
+        if row.view == LOWEST:
+            raise bad_row(row.run, row.site, row.order, LOWEST_VIEW)
         if row.primary is False:
             return  # a minority that stops ordering installs no view
         if row.view is None or row.members is None:
             raise bad_row(row.run, row.site, row.order, NO_VIEW)
         if None in row.members:
             raise bad_row(row.run, row.site, row.order, NULL_MEMBER)
-        if row.view == LOWEST:
-            raise bad_row(row.run, row.site, row.order, LOWEST_VIEW)
         self.views.append(row)
 
     @cached_property

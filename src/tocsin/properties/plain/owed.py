@@ -62,6 +62,6 @@ def _agreement(run: Run, members: Members, obliging: list[Log]) -> Finding:
         (message, row) for log in obliging for message, row in log.sequence.items() if message in lacking
     )
     site = lacking[message]
-    silent = "" if site in run.logs else " (it has no rows in the trace)"
+    silent = "" if site in run.logs else f" (it has no rows in run {run.name})"
     why = f"site {site}{silent}, up at the end and a member of {message[0]}, never delivered {text(message)}"
     return Finding(len(owing), len(lacking), (row,), why, obstacle)

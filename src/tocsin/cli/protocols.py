@@ -129,6 +129,12 @@ def tolerates(protocol: Protocol) -> list[str]:
         (assume.pauses, "pauses"),
         (assume.joins, "joins"),
         (assume.leaves, "leaves"),
+        (assume.returns, "returns of those who left"),
+        (assume.wipes, "emptied disks"),
+        (assume.restores, "disks set back"),
+        (assume.damages, "damaged disks"),
+        (assume.dead_links, "dead links"),
+        (assume.slow_sites, "slow sites"),
         (assume.group_changes, "changes of groups"),
         (assume.links_change, "links that come and go"),
     ):

@@ -11,6 +11,8 @@ from tocsin.cli.tables import output
 from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.properties import FAIL, Report
+from tocsin.sim import faults
+from tocsin.sim.beyond import first_beyond
 from tocsin.sim.run import SLICE_EVENTS, answer, check_file, check_rows
 from tocsin.sim.scenario import Scenario, load_scenario
 from tocsin.sim.simulation import Simulation
@@ -27,17 +29,35 @@ The same file and seed give the same bytes, answer and trace, on any machine.
 exit code: 0, or 1 when a property fails that the protocol promises; the others are shown without alarm
 """
 
+RARE = {  # faults, in the words for people
+    faults.TEAR: "torn tails of disks",
+    faults.WIPE: "disks emptied",
+    faults.RESTORE: "disks set back",
+    faults.DAMAGE: "disks damaged",
+    faults.DEAD: "dead links",
+    faults.SLOW: "slow sites",
+}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.add_argument("scenario", type=Path, help="a scenario file (docs/formats.md)")
     parser.add_argument("--seed", type=int, default=0, help="of every random number in the run (default 0)")
     parser.add_argument("--trace", type=Path, metavar="DIR", help="write the trace to DIR/trace.parquet")
+    parser.add_argument(
+        "--beyond-assumptions", action="store_true", help="also run faults that the protocol does not claim to stand"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
 def run(arguments: argparse.Namespace) -> int:
     scenario = load_scenario(arguments.scenario)
+    beyond = first_beyond(scenario.config, scenario.protocol.assumptions)
+    if beyond and not arguments.beyond_assumptions:
+        raise InputError(
+            f"{arguments.scenario}: `{beyond}`: a fault outside the assumptions of `{scenario.protocol.name}`; "
+            "--beyond-assumptions runs it all the same"
+        )
     run_name = f"{arguments.scenario.stem}-{arguments.seed}"
     if arguments.trace is None:
         buffer = TraceBuffer(run_name, scenario.names)
@@ -107,6 +127,7 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
     lost = sum(happened["drops"].values())
     things = [(lost, "messages lost"), (happened["duplicates"], "duplicated")]
     things += [(happened[what], what) for what in ("crashes", "recoveries", "partitions", "views", "rollbacks")]
+    things += [(happened[what], words) for what, words in RARE.items()]
     print("what went wrong: " + (", ".join(f"{count} {what}" for count, what in things if count) or "nothing"))
     counts = {kind: result["sends"].get(kind, 0) + result["multicasts"].get(kind, 0) for kind in _kinds(result)}
     print("messages: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))

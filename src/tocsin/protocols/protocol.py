@@ -43,7 +43,13 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     pauses: bool = True  # processes may be stopped and continued
     lossy_disk: bool = True  # what was not yet synced may be lost in a crash
     joins: bool = False  # sites may join after the start
-    leaves: bool = False  # sites may leave
+    leaves: bool = False  # sites may leave …
+    returns: bool = False  # … and be started again, with their disks
+    wipes: bool = False  # a crashed site may come back with an empty disk
+    restores: bool = False  # … or with its disk as it once was
+    damages: bool = False  # … or with a disk of which something synced cannot be read
+    dead_links: bool = False  # links may stay dead for good, while everyone reaches everyone through others
+    slow_sites: bool = False  # a site may receive only a tenth of what is sent to it
     group_changes: bool = False  # the members of groups may change while running
     links_change: bool = False  # links of a topology may fail and be repaired while running
     several_groups: bool = True

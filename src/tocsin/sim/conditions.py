@@ -7,6 +7,7 @@ from tocsin.core.machine import SiteId
 from tocsin.core.rng import Rng
 
 TAIL_SHAPE: Final = 1.5  # a Pareto tail with a mean and without a variance: rare delays of 100 times the median
+SLOW_LOSS: Final = 0.9  # of what is sent to a slow site: it receives a tenth
 TAIL_MAX: Final = 1000.0  # no delay beyond this multiple of the smallest, so that runs end
 
 
@@ -64,15 +65,18 @@ class Conditions:
         self.rng = rng
         self._sites = sites
         self.divided = False  # whether there is a partition or a cut at all: spares most messages the question
+        self.slow: set[SiteId] = set()  # who receives a tenth of what is sent to it
         self._part: list[int] = [0] * sites  # by site: its side of the partition
         self._split = False
         self._cuts: set[int] = set()  # one-way cuts, as source * sites + target
+        self._dead: set[int] = set()  # cuts that nothing heals, in the same way
 
     def connected(self, source: SiteId, target: SiteId) -> bool:
         """Whether messages pass from source to target now."""
         if self._split and self._part[source] != self._part[target]:
             return False
-        return not self._cuts or source * self._sites + target not in self._cuts
+        link = source * self._sites + target
+        return link not in self._cuts and link not in self._dead
 
     def partition(self, parts: list[list[SiteId]]) -> None:
         """Split the sites; those not named are each alone."""
@@ -89,9 +93,14 @@ class Conditions:
         self.divided = True
         self._cuts.add(source * self._sites + target)
 
+    def kill(self, source: SiteId, target: SiteId) -> None:
+        """Lose everything from source to target for the rest of the run."""
+        self.divided = True
+        self._dead.add(source * self._sites + target)
+
     def heal(self) -> None:
-        """End the partition and every cut."""
-        self.divided = False
+        """End the partition and every cut; a dead link stays dead."""
+        self.divided = len(self._dead) > 0
         self._split = False
         self._cuts.clear()
 
@@ -100,6 +109,10 @@ class Conditions:
         self.loss = 0.0
         self.duplicate = 0.0
         self.reorder = 0.0
+
+    def is_missed(self, target: SiteId) -> bool:
+        """Whether a slow site fails to receive one copy."""
+        return target in self.slow and self.rng.chance(SLOW_LOSS)
 
     def hold_up_us(self) -> int:
         """The extra delay of one copy."""

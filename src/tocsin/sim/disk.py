@@ -1,18 +1,31 @@
 """A site's modelled disk: its records and its delivery log. `site.py` decides what reaches it before a crash."""
 
-from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Persist, Rollback, Trim
+from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Persist, Rollback, Trim, View
 from tocsin.core.machine import DeliveryLog, Entry, GroupId
 from tocsin.core.message import Record
 
 
 class Disk(DeliveryLog):
-    """What survives a crash of its site."""
+    """What survives a crash of its site. Faults exchange it as a whole, for an empty one or an older one."""
 
     def __init__(self, groups: int) -> None:
         self.records: list[Record] = []
+        self.view = -1  # number of the last installed view; -1 before any
+        self.damaged = False  # what was synced cannot be read: the next start finds nothing, and should have found much
         self._first: list[int] = [0] * groups  # by group: position of the first entry kept
         self._end: list[int] = [0] * groups  # by group: position after the last entry
         self._entries: list[list[Entry]] = [[] for _ in range(groups)]
+
+    def copy(self) -> "Disk":
+        """The same content, which later writes do not change; records and entries are values."""
+        other = Disk(0)
+        other.records = list(self.records)
+        other.view = self.view
+        other.damaged = self.damaged
+        other._first = list(self._first)
+        other._end = list(self._end)
+        other._entries = [list(entries) for entries in self._entries]
+        return other
 
     def ensure_group(self, group: GroupId) -> None:
         """Groups may be created while running."""
@@ -36,6 +49,11 @@ class Disk(DeliveryLog):
             return []
         return self._entries[group][position - first : position - first + count]
 
+    def entries(self, group: GroupId) -> list[Entry]:
+        """All that is kept of a group's deliveries."""
+        self.ensure_group(group)
+        return self._entries[group]
+
     def keep(self, effect: Effect) -> int:
         """Keep what an effect says, if it is a durable one; of a delivery or a rollback, the position."""
         if isinstance(effect, Deliver):
@@ -51,6 +69,8 @@ class Disk(DeliveryLog):
                 self._skip(effect.group, effect.first + effect.count)
         elif isinstance(effect, Trim):
             self._trim(effect.group, effect.position)
+        elif isinstance(effect, View):
+            self.view = effect.view
         return -1
 
     def _append(self, entry: Entry) -> int:

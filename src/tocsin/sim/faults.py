@@ -17,6 +17,42 @@ LEAVE: Final = "leave"
 JOIN: Final = "join"
 CHANGE: Final = "change"
 CALM: Final = "calm"
+WIPE: Final = "wipe"
+SAVE: Final = "save"
+RESTORE: Final = "restore"
+TEAR: Final = "tear"
+DAMAGE: Final = "damage"
+DEAD: Final = "dead"
+SLOW: Final = "slow"
+QUICK: Final = "quick"
+RESTART: Final = "restart"  # only counted: a restart is a crash and a recovery in one instant
+
+COUNTED: Final = (  # in the answer of a run: how often each happened
+    CRASH,
+    RECOVER,
+    RESTART,
+    WIPE,
+    SAVE,
+    RESTORE,
+    TEAR,
+    DAMAGE,
+    LEAVE,
+    JOIN,
+    PAUSE,
+    RESUME,
+    PARTITION,
+    CUT,
+    DEAD,
+    HEAL,
+    CALM,
+    SLOW,
+    QUICK,
+    FAIL,
+    REPAIR,
+    CHANGE,
+)
+
+FIRST_UP: Final = -1  # a change that is asked of no site in particular
 
 
 class Fault:
@@ -25,9 +61,10 @@ class Fault:
     def __init__(self, at: Micros, what: str) -> None:
         self.at = at
         self.what = what
-        self.sites: list[SiteId] = []  # crash, recover, pause, resume, leave, join; members for change
+        self.counted_as = what  # "": not counted
+        self.sites: list[SiteId] = []  # whom it happens to; change: the new members
         self.parts: list[list[SiteId]] = []  # partition
-        self.pairs: list[tuple[SiteId, SiteId]] = []  # cut: from, to
+        self.pairs: list[tuple[SiteId, SiteId]] = []  # cut, dead: from, to
         self.links: list[int] = []  # fail, repair
         self.group: GroupId = 0  # change
-        self.asked: SiteId = 0  # change: the site that is asked
+        self.asked: SiteId = FIRST_UP  # change: the site that is asked

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.properties import Report, check
+from tocsin.sim import faults
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.sim.world import Tally, TraceSink
@@ -79,6 +80,7 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
             "views": tally.views,
             "rollbacks": tally.rollbacks,
             "missed": tally.missed,
+            **{kind: tally.faults.get(kind, 0) for kind in faults.COUNTED},
         },
     }
     if network.links is not None and network.links.traffic:

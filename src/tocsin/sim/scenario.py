@@ -122,12 +122,14 @@ class Scenario:
     def _faults(self, entry: FaultConfig) -> list[Fault]:
         """The faults of one `[[faults]]`: exactly one thing happens in it."""
         index = self.config.faults.index(entry)
-        said = [field for field in entry.__struct_fields__ if field != "at_us" and getattr(entry, field) is not None]
+        said = entry.things()
         if len(said) != 1:
             found = ", ".join(said) if said else "nothing"
             raise InputError(f"{self.source}: `faults[{index}]`: expected one thing to happen, found {found}")
         key = f"faults[{index}].{said[0]}"
         value = getattr(entry, said[0])
+        if entry.by is not None and said[0] != "change":
+            raise InputError(f"{self.source}: `faults[{index}].by`: expected it beside `change`, found `{said[0]}`")
         match said[0]:
             case "partition":
                 fault = Fault(entry.at_us, fault_kinds.PARTITION)
@@ -136,8 +138,8 @@ class Scenario:
                 if len(set(named)) != len(named):
                     raise InputError(f"{self.source}: `{key}`: expected each site on one side, found one on two")
                 return [fault]
-            case "cut":
-                fault = Fault(entry.at_us, fault_kinds.CUT)
+            case "cut" | "dead":
+                fault = Fault(entry.at_us, said[0])
                 for pair in value:
                     source, target = self._sites(pair, key)
                     fault.pairs.append((source, target))
@@ -149,13 +151,24 @@ class Scenario:
                 both = [Fault(entry.at_us, fault_kinds.CRASH), Fault(entry.at_us, fault_kinds.RECOVER)]
                 for fault in both:
                     fault.sites = list(sites)
+                both[0].counted_as = ""
+                both[1].counted_as = fault_kinds.RESTART
                 return both
             case "fail" | "repair":
                 fault = Fault(entry.at_us, said[0])
                 fault.links = [self._link(name, key) for name in value]
                 return [fault]
             case "change":
-                return [self._change(entry.at_us, group, members, key) for group, members in value.items()]
+                changes = [self._change(entry.at_us, group, members, key) for group, members in value.items()]
+                if entry.by is not None:
+                    asked = self._sites([entry.by], f"faults[{index}].by")[0]
+                    for fault in changes:
+                        fault.asked = asked
+                return changes
+            case "add" | "remove":
+                raise InputError(
+                    f"{self.source}: `{key}`: outside the assumptions of `{self.protocol.name}`: its voters are fixed"
+                )
             case _:
                 fault = Fault(entry.at_us, said[0])
                 fault.sites = self._sites(value, key)
@@ -193,12 +206,32 @@ class Scenario:
             raise InputError(f"{self.source}: `network.delay_us`: expected [least, most], found {delay}")
         if isinstance(network.receive_us, dict):
             self._sites(list(network.receive_us), "network.receive_us")
+        if config.founders is not None:
+            raise InputError(
+                f"{self.source}: `founders`: outside the assumptions of `{self.protocol.name}`: its voters are fixed; "
+                "sites that come later are named in a `join`"
+            )
+        self._check_restores()
         self._check_workload(config.workload)
         if len(self.names) < self.protocol.assumptions.sites_min:
             raise InputError(
                 f"{self.source}: `sites`: `{self.protocol.name}` needs at least "
                 f"{self.protocol.assumptions.sites_min}, found {len(self.names)}"
             )
+
+    def _check_restores(self) -> None:
+        """Only what was saved before can be restored."""
+        saved: set[int] = set()
+        for fault in sorted(self.faults, key=lambda fault: fault.at):  # those of one instant happen as they are listed
+            if fault.what == fault_kinds.SAVE:
+                saved.update(fault.sites)
+            elif fault.what == fault_kinds.RESTORE:
+                for site in fault.sites:
+                    if site not in saved:
+                        raise InputError(
+                            f"{self.source}: `faults`: expected a `save` of `{self.names[site]}` before its `restore` "
+                            f"at {fault.at} us, found none"
+                        )
 
     def _check_workload(self, workload: WorkloadConfig) -> None:
         ways = [way for way in ("rate_per_site", "every_us", "outstanding") if getattr(workload, way) is not None]

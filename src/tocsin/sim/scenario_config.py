@@ -12,6 +12,7 @@ Probability = Annotated[float, Meta(ge=0.0, lt=1.0)]
 Count = Annotated[int, Meta(ge=1, le=10**9)]
 Size = Annotated[int, Meta(ge=0, le=64 * 1024 * 1024)]
 Names = Annotated[list[str], Meta(min_length=1)]
+Pairs = Annotated[list[Annotated[list[str], Meta(min_length=2, max_length=2)]], Meta(min_length=1)]
 
 SITES_MAX = 1_000_000
 
@@ -59,8 +60,14 @@ class FaultConfig(Config, frozen=True):
     crash: Names | None = None
     recover: Names | None = None
     restart: Names | Literal["*"] | None = None  # crash and recover in one instant; "*": everybody
+    wipe: Names | None = None
+    save: Names | None = None
+    restore: Names | None = None
+    tear: Names | None = None
+    damage: Names | None = None
     partition: Annotated[list[Names], Meta(min_length=1)] | None = None
-    cut: Annotated[list[Annotated[list[str], Meta(min_length=2, max_length=2)]], Meta(min_length=1)] | None = None
+    cut: Pairs | None = None
+    dead: Pairs | None = None  # a cut that nothing heals
     heal: Literal[True] | None = None
     calm: Literal[True] | None = None  # no more loss, duplication and reordering from here on
     fail: Names | None = None
@@ -69,12 +76,22 @@ class FaultConfig(Config, frozen=True):
     resume: Names | None = None
     leave: Names | None = None
     join: Names | None = None
-    change: dict[str, Names] | None = None  # group = new members; asked of the first site that is up
+    slow: Names | None = None
+    quick: Names | None = None
+    change: dict[str, list[str]] | None = None  # group = new members, none to disband it
+    by: str | None = None  # change: the site that is asked; default: the first that is up
+    add: Names | None = None
+    remove: Names | None = None
+
+    def things(self) -> list[str]:
+        """The keys of what happens: one, in a good file."""
+        return [key for key in self.__struct_fields__ if key not in ("at_us", "by") and getattr(self, key) is not None]
 
 
 class ScenarioConfig(Config, frozen=True):
     protocol: str
     sites: Annotated[int, Meta(ge=1, le=SITES_MAX)] | Names | None = None
+    founders: Names | None = None  # default: all but those that join
     topology: str | dict[str, Any] | None = None  # a file's name, or a generated shape
     groups: dict[str, str | list[str]] | None = None
     duration_us: Span = 60_000_000

@@ -140,88 +140,153 @@ class Simulation:
     # Faults
 
     def apply(self, now: Micros, fault: Fault) -> None:
-        """Let a fault happen; what makes no sense now (a crash of a site that is down) changes nothing."""
+        """Let a fault happen and count it; what makes no sense now (a crash of a site that is down) changes nothing."""
         what = fault.what
-        network = self.world.network
-        assert network is not None
-        if what == faults.CRASH:
+        if what in (faults.PARTITION, faults.CUT, faults.DEAD, faults.HEAL, faults.CALM):
+            count = self._change_weather(fault)
+        elif what == faults.FAIL or what == faults.REPAIR:
+            count = self._change_links(fault)
+        elif what == faults.CHANGE:
+            count = 1 if self.change_group(now, fault.asked, fault.group, fault.sites) else 0
+        else:
+            count = 0
             for site in fault.sites:
-                self.crash(now, site)
-        elif what == faults.RECOVER or what == faults.JOIN:
-            for site in fault.sites:
-                self.recover(now, site)
-        elif what == faults.PARTITION:
+                if self._happens_to(now, what, site):
+                    count += 1
+        if fault.counted_as:
+            self.world.tally.count_fault(fault.counted_as, count)
+
+    def _change_weather(self, fault: Fault) -> int:
+        """How many things happened: links that were cut, else one."""
+        assert self.world.network is not None
+        conditions = self.world.network.carrier.conditions
+        what = fault.what
+        if what == faults.PARTITION:
             self.world.tally.partitions += 1
-            network.carrier.conditions.partition(fault.parts)
-        elif what == faults.CUT:
+            conditions.partition(fault.parts)
+        elif what == faults.HEAL:
+            conditions.heal()
+        elif what == faults.CALM:
+            conditions.calm()
+        else:
             self.world.tally.partitions += 1
             for source, target in fault.pairs:
-                network.carrier.conditions.cut(source, target)
-        elif what == faults.HEAL:
-            network.carrier.conditions.heal()
-        elif what == faults.CALM:
-            network.carrier.conditions.calm()
-        elif what == faults.FAIL:
-            if network.links is not None:
-                for link in fault.links:
-                    network.links.fail(link)
-        elif what == faults.REPAIR:
-            if network.links is not None:
-                for link in fault.links:
-                    network.links.repair(link)
-        elif what == faults.PAUSE:
-            for site in fault.sites:
-                self.pause(site)
-        elif what == faults.RESUME:
-            for site in fault.sites:
-                self.resume(now, site)
-        elif what == faults.LEAVE:
-            for site in fault.sites:
-                self.world.sites[site].leave(now)
-        elif what == faults.CHANGE:
-            self.change_group(now, fault.asked, fault.group, fault.sites)
+                if what == faults.DEAD:
+                    conditions.kill(source, target)
+                else:
+                    conditions.cut(source, target)
+            return len(fault.pairs)
+        return 1
 
-    def crash(self, now: Micros, site: SiteId) -> None:
+    def _change_links(self, fault: Fault) -> int:
+        """How many links failed or were repaired."""
+        assert self.world.network is not None
+        links = self.world.network.links
+        if links is None:
+            return 0
+        for link in fault.links:
+            if fault.what == faults.FAIL:
+                links.fail(link)
+            else:
+                links.repair(link)
+        return len(fault.links)
+
+    def _happens_to(self, now: Micros, what: str, site: SiteId) -> bool:
+        """Let a fault of one site happen; whether it did."""
+        host = self.world.sites[site]
+        if what == faults.CRASH or what == faults.TEAR:
+            return self.crash(now, site, what == faults.TEAR)
+        if what == faults.RECOVER or what == faults.JOIN:
+            return self.recover(now, site)
+        if what == faults.PAUSE:
+            return self.pause(site)
+        if what == faults.RESUME:
+            return self.resume(now, site)
+        if what == faults.LEAVE:
+            is_up = host.machine is not None
+            host.leave(now)
+            return is_up
+        if what == faults.SLOW or what == faults.QUICK:
+            return self._slow(site, what == faults.SLOW)
+        if what == faults.SAVE:
+            host.save_disk()
+        else:
+            self._exchange_disk(now, what, site)
+        return True
+
+    def crash(self, now: Micros, site: SiteId, torn: bool = False) -> bool:
         host = self.world.sites[site]
         if host.machine is None:
-            return
-        host.crash(now)
+            return False
+        host.crash(now, torn)
         self.world.on_crash(now, site)
         if self.detect_us >= 0:
             self.kernel.schedule(now + self.detect_us, _Detected(self, site, False, host.life))
+        return True
 
-    def recover(self, now: Micros, site: SiteId) -> None:
+    def recover(self, now: Micros, site: SiteId) -> bool:
         host = self.world.sites[site]
         if host.machine is not None:
-            return
+            return False
         if host.life > 0:
             self.world.on_recover(now, site)
         self._start_site(now, site)
         if self.detect_us >= 0:
             self.kernel.schedule(now + self.detect_us, _Detected(self, site, True, host.life))
+        return True
 
-    def pause(self, site: SiteId) -> None:
+    def _exchange_disk(self, now: Micros, what: str, site: SiteId) -> None:
+        """The site is down, or goes down, and its disk is an empty, a damaged or an older one."""
+        self.crash(now, site)
         host = self.world.sites[site]
-        if host.machine is not None and not host.paused:
-            host.paused = True
-            self.world.tally.pauses += 1
+        before = host.disk
+        if what == faults.RESTORE:
+            host.restore_disk()
+        else:
+            assert what == faults.WIPE or what == faults.DAMAGE, what
+            host.empty_disk(what == faults.DAMAGE)
+        self.world.on_disk_exchanged(site, before, host.disk)
 
-    def resume(self, now: Micros, site: SiteId) -> None:
+    def pause(self, site: SiteId) -> bool:
         host = self.world.sites[site]
-        if host.paused:
-            host.resume(now)
+        if host.machine is None or host.paused:
+            return False
+        host.paused = True
+        self.world.tally.pauses += 1
+        return True
 
-    def change_group(self, now: Micros, asked: SiteId, group: GroupId, members: list[SiteId]) -> None:
-        """Ask a site, or the first that is up, for new members; broadcasts from now on are owed to the new members."""
-        if self.world.sites[asked].machine is None:
+    def resume(self, now: Micros, site: SiteId) -> bool:
+        host = self.world.sites[site]
+        if not host.paused:
+            return False
+        host.resume(now)
+        return True
+
+    def _slow(self, site: SiteId, slow: bool) -> bool:
+        """Let a site receive a tenth of what is sent to it, or all again; whether that is new."""
+        assert self.world.network is not None
+        those = self.world.network.carrier.conditions.slow
+        if (site in those) == slow:
+            return False
+        if slow:
+            those.add(site)
+        else:
+            those.remove(site)
+        return True
+
+    def change_group(self, now: Micros, asked: SiteId, group: GroupId, members: list[SiteId]) -> bool:
+        """Ask a site, or the first that is up, for new members (none: the group is disbanded); whether there was one to
+        ask. Broadcasts from now on are owed to the new members."""
+        if asked == faults.FIRST_UP:
             up = [host.site for host in self.world.sites if host.machine is not None]
-            if not up:
-                return
-            asked = up[0]
+            asked = up[0] if up else 0
+        if self.world.sites[asked].machine is None:
+            return False
         while len(self.world.groups) <= group:
             self.world.groups.append([])
         self.world.groups[group] = sorted(members)
         self.world.sites[asked].change_group(now, group, sorted(members))
+        return True
 
     def tell_peers(self, now: Micros, site: SiteId, up: bool) -> None:
         for host in self.world.sites:

@@ -92,7 +92,6 @@ class Site:
         self.paused = False
         self.life = 0  # how often it has started; events of an earlier life are ignored
         self.handled = 0  # messages sent and received
-        self.view = -1  # number of the last installed view; -1 before any
         self.disk = Disk(groups)
         self.sync_us = 0  # how long the disk takes to sync
         self.receive_us = 0  # processing time per received message, serial; 0 = none
@@ -101,6 +100,7 @@ class Site:
         self._world = world
         self._kernel = kernel
         self._rng = rng
+        self._saved: Disk | None = None  # its disk as it once was
         self._timers: dict[tuple[str, int], int] = {}  # armed timers and the generation that counts
         self._generation = 0  # next generation; never reused
         self._syncing: list[list[Effect]] = []  # steps that the running sync covers
@@ -116,12 +116,14 @@ class Site:
         self.life += 1
         self.machine = machine
         machine.on_start(now, list(self.disk.records))
+        self.disk.damaged = False  # found, and begun anew
         self.end_step(now)
 
-    def crash(self, now: Micros) -> None:
-        """Lose everything but the disk, and of the disk the unsynced tail."""
+    def crash(self, now: Micros, torn: bool = False) -> None:
+        """Lose everything but the disk, and of the disk a part of the unsynced tail: maybe none, if torn at least one
+        step, where there is one."""
         steps = self._syncing + self._unsynced
-        kept = self._rng.below(len(steps) + 1) if steps else 0
+        kept = self._rng.below(len(steps) + (0 if torn else 1)) if steps else 0
         for step in steps[:kept]:
             for effect in step:
                 if not isinstance(effect, (Send, Multicast)):
@@ -135,6 +137,21 @@ class Site:
         self._unsynced = []
         self._input = []
         self._processing = False
+
+    def save_disk(self) -> None:
+        """Remember what is durable now."""
+        self._saved = self.disk.copy()
+
+    def restore_disk(self) -> None:
+        """The disk of a site that is down is as it was saved."""
+        assert self.machine is None and self._saved is not None, "restored while up, or never saved"
+        self.disk = self._saved.copy()
+
+    def empty_disk(self, damaged: bool) -> None:
+        """The disk of a site that is down holds nothing, or nothing that can be read."""
+        assert self.machine is None
+        self.disk = Disk(self.disk.group_count())
+        self.disk.damaged = damaged
 
     def resume(self, now: Micros) -> None:
         """Continue a paused process: it finds its backlog of messages, then its timers."""
@@ -214,6 +231,7 @@ class Site:
         self.end_step(now)
 
     def leave(self, now: Micros) -> None:
+        """The application leaves. The machine stays and takes part in what leaving needs; a restart brings it back."""
         if self.machine is not None:
             self.machine.leave(now)
             self.end_step(now)
@@ -305,7 +323,7 @@ class Site:
         elif isinstance(effect, Deliver):
             position = self.disk.keep(effect)
             self._world.on_deliver(
-                now, self.site, effect.group, effect.origin, effect.seqno, len(effect.payload), position, self.view
+                now, self.site, effect.group, effect.origin, effect.seqno, len(effect.payload), position, self.disk.view
             )
         elif isinstance(effect, Multicast):
             self.handled += self._world.transmit_many(now, self.site, effect.targets, effect.message)
@@ -322,7 +340,7 @@ class Site:
             self.disk.keep(effect)
             self._world.on_missed(now, self.site, effect.group, effect.origin, effect.first, effect.count)
         elif isinstance(effect, View):
-            self.view = effect.view
+            self.disk.keep(effect)
             self._world.on_view(now, self.site, effect.view, effect.members, effect.primary)
         elif isinstance(effect, GroupView):
             self._world.on_group(now, self.site, effect.group, effect.view, effect.members)

@@ -7,6 +7,7 @@ from tocsin.core.codec import Codec
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
+from tocsin.sim.disk import Disk
 from tocsin.sim.dues import Dues
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
@@ -50,9 +51,13 @@ class Tally:
         self.recoveries = 0
         self.partitions = 0
         self.pauses = 0
+        self.faults: dict[str, int] = {}  # by kind (`faults.COUNTED`): how often it happened
         self.last_broadcast_at: Micros = 0
         self.broadcast_at: dict[tuple[SiteId, int], Micros] = {}
         self.delivered_at: dict[tuple[SiteId, int], Micros] = {}  # by message: its last delivery so far
+
+    def count_fault(self, kind: str, count: int) -> None:
+        self.faults[kind] = self.faults.get(kind, 0) + count
 
 
 class OwnDeliveries(ABC):
@@ -243,6 +248,18 @@ class World(Surroundings):
         self.tally.recoveries += 1
         if self.trace is not None:
             self.trace.append(site, now, "recover")
+
+    def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
+        """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
+        or reported as missed is up to the protocol."""
+        for group in range(len(self.groups)):
+            if self.dues is None:
+                self.owed[site] += before.end(group) - after.end(group)
+            else:
+                for entry in before.entries(group):
+                    self.dues.on_rollback(site, group, entry.origin, entry.seqno)
+                for entry in after.entries(group):
+                    self.dues.on_deliver(site, group, entry.origin, entry.seqno)
 
     # Questions
 

@@ -75,6 +75,7 @@ PROTOCOL: Protocol = Protocol(
         minority_stays_down=True,
         joins=True,
         leaves=True,
+        returns=True,
         note="messages are ordered while more than half of the last view is up and connected, and of each group one "
         "member; otherwise the group waits for members to come back",
     ),

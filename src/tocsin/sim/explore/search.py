@@ -16,6 +16,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 
+from tocsin.core.errors import InputError
 from tocsin.core.machine import SiteId
 from tocsin.sim import faults as fault_kinds
 from tocsin.sim.explore.exploration import Exploration, Limits, Step, Violation, broken_promise, count_executions
@@ -27,6 +28,14 @@ from tocsin.sim.manual_site import ManualSite
 from tocsin.sim.scenario import Scenario
 
 COUNTED_MAX = 2_000_000  # states of which the executions are counted; beyond, the edges would need too much memory
+NOT_EXPLORED = (
+    fault_kinds.WIPE,
+    fault_kinds.SAVE,
+    fault_kinds.RESTORE,
+    fault_kinds.DAMAGE,
+    fault_kinds.SLOW,
+    fault_kinds.QUICK,
+)
 
 
 class _ScenarioSites(SiteMaker):
@@ -53,6 +62,9 @@ class Explorer:
     """Explores one scenario."""
 
     def __init__(self, scenario: Scenario, limits: Limits, watch: Callable[[int, int], None] | None = None) -> None:
+        for fault in scenario.faults:
+            if fault.what in NOT_EXPLORED:
+                raise InputError(f"{scenario.source}: `faults`: `{fault.what}` is simulated, not explored")
         self._scenario = scenario
         self._limits = limits
         self._watch = watch

@@ -43,6 +43,7 @@ class Successors:
     def _cut_pairs(self, faults: list[Fault]) -> set[tuple[SiteId, SiteId]]:
         """Between which sites messages vanish, after some faults."""
         cut: set[tuple[SiteId, SiteId]] = set()
+        dead: set[tuple[SiteId, SiteId]] = set()
         for fault in faults:
             if fault.what == fault_kinds.PARTITION:
                 for source in range(self._site_count):
@@ -51,9 +52,11 @@ class Successors:
                             cut.add((source, target))
             elif fault.what == fault_kinds.CUT:
                 cut.update(fault.pairs)
+            elif fault.what == fault_kinds.DEAD:
+                dead.update(fault.pairs)
             elif fault.what == fault_kinds.HEAL:
                 cut.clear()
-        return cut
+        return cut | dead
 
     def first(self, absent: list[SiteId]) -> State:
         """The founding sites started, in order, at time 0."""
@@ -260,11 +263,12 @@ class Successors:
             happening.number = fault.group
             happening.sites = sorted(fault.sites)
             up = [site for site in range(len(state.sites)) if self._locals.states[state.sites[site]].up]
-            if up:  # as in the simulator: the site asked, or the first that is up
-                after = self._put(after, fault.asked if fault.asked in up else up[0], happening)
+            asked = up[0] if up and fault.asked == fault_kinds.FIRST_UP else fault.asked
+            if asked in up:
+                after = self._put(after, asked, happening)
         else:
             kind = ""
-            if fault.what == fault_kinds.CRASH:
+            if fault.what in (fault_kinds.CRASH, fault_kinds.TEAR):  # here all is durable at once: nothing to tear
                 kind = manual_site.CRASH
             elif fault.what == fault_kinds.LEAVE:
                 kind = manual_site.LEAVE

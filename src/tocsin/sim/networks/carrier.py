@@ -28,6 +28,8 @@ class Carrier:
             self.world.on_drop(now, source, target, message, size, "cut")
         elif conditions.loss > 0.0 and conditions.rng.chance(conditions.loss):
             self.world.on_drop(now, source, target, message, size, "loss")
+        elif conditions.slow and conditions.is_missed(target):
+            self.world.on_drop(now, source, target, message, size, "slow")
         else:
             if conditions.reorder > 0.0:
                 held_up_us = conditions.hold_up_us()

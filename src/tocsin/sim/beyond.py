@@ -1,0 +1,60 @@
+"""Whether a protocol is made for the faults of a scenario: `tocsin simulate` refuses those that lie beyond what the
+protocol assumes, unless it is asked to run them all the same.
+
+Each fault is judged by its kind, not by what the others make of it: a crash that nothing recovers is a crash.
+"""
+
+from tocsin.protocols.protocol import Assumptions
+from tocsin.sim.scenario_config import FaultConfig, ScenarioConfig
+
+
+def first_beyond(config: ScenarioConfig, assume: Assumptions) -> str:
+    """The key of the first fault beyond the assumptions; "" if there is none."""
+    left: set[str] = set()  # sites that have left by then
+    for entry in sorted(config.faults, key=_time):
+        for key in entry.things():
+            returning = key in ("restart", "recover", "join") and _names_one_of(left, getattr(entry, key))
+            if not _is_assumed(key, assume, config.network.model) or (returning and not assume.returns):
+                return f"faults[{config.faults.index(entry)}].{key}"
+        left.update(entry.leave or ())
+    return ""
+
+
+def _time(entry: FaultConfig) -> int:
+    return entry.at_us
+
+
+def _names_one_of(left: set[str], named: list[str] | str) -> bool:
+    return bool(left) if isinstance(named, str) else not left.isdisjoint(named)  # a string: everybody
+
+
+def _is_assumed(key: str, assume: Assumptions, model: str) -> bool:
+    match key:
+        case "crash" | "restart":
+            return assume.crashes != "none"
+        case "tear":
+            return assume.crashes != "none" and assume.lossy_disk
+        case "wipe":
+            return assume.wipes
+        case "restore":
+            return assume.restores
+        case "damage":
+            return assume.damages
+        case "partition":
+            return assume.partitions
+        case "cut":
+            return assume.one_way_cuts
+        case "dead":
+            return assume.dead_links
+        case "slow":
+            return assume.slow_sites
+        case "fail":  # between switches it is a partition
+            return assume.links_change or (model == "switched" and assume.partitions)
+        case "pause":
+            return assume.pauses
+        case "leave":
+            return assume.leaves
+        case "join":
+            return assume.joins
+        case _:  # the end of another fault, a disk that is saved, a change of groups (refused where it is read)
+            return True

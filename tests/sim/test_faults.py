@@ -1,0 +1,321 @@
+"""Faults of scenarios: what each does to sites, disks and links, and how it is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.sim.worlds import Kept, SmallWorld, Word
+from tocsin.core.errors import InputError
+from tocsin.core.rng import Rng
+from tocsin.sim import faults
+from tocsin.sim.conditions import Conditions, Constant
+from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
+from tocsin.sim.faults import Fault
+from tocsin.sim.run import run_to_end, simulate
+from tocsin.sim.scenario import Scenario, scenario_from_document
+from tocsin.sim.world import Tally
+
+
+def scenario(*happenings: dict[str, object], **changes: object) -> Scenario:
+    document: dict[str, object] = {
+        "protocol": "ack_all",
+        "sites": 4,
+        "duration_us": 2_000_000,
+        "workload": {"messages": 40, "every_us": 10_000},
+        "faults": list(happenings),
+    }
+    return scenario_from_document({**document, **changes}, "test", Path())
+
+
+def happen(small: SmallWorld, what: str, *sites: int, at: int = 0) -> None:
+    fault = Fault(at, what)
+    fault.sites = list(sites)
+    small.simulation.apply(at, fault)
+
+
+def counted(tally: Tally) -> dict[str, int]:
+    return {kind: count for kind, count in tally.faults.items() if count > 0}
+
+
+# Disks
+
+
+def small_with_a_disk() -> SmallWorld:
+    """Site 0 has persisted two records, delivered a message and installed a view."""
+    small = SmallWorld(2, "mesh")
+    outbox = small.outbox(0)
+    outbox.persist(Kept("one"))
+    outbox.deliver(0, 1, 7, b"x")
+    outbox.install_view(3, [0, 1], True)
+    outbox.persist(Kept("two"))
+    return small
+
+
+@pytest.mark.parametrize("what", [faults.WIPE, faults.DAMAGE])
+@pytest.mark.parametrize("first", [None, faults.CRASH])
+def test_an_emptied_disk_lets_the_next_start_find_nothing(what: str, first: str | None) -> None:
+    small = small_with_a_disk()
+    if first is not None:
+        happen(small, first, 0)
+    happen(small, what, 0)
+    disk = small.world.sites[0].disk
+    assert small.world.sites[0].machine is None
+    assert disk.end(0) == 0 and disk.view == -1 and disk.damaged == (what == faults.DAMAGE)
+    happen(small, faults.RECOVER, 0, at=20)
+    assert small.scribe(0).told == ["20 start "]
+    assert not disk.damaged, "the start has found the damage"
+    assert small.events(0)[-2:] == ["0 crash", "20 recover"]
+
+
+def test_a_restored_disk_is_as_it_was_saved_each_time() -> None:
+    small = small_with_a_disk()
+    happen(small, faults.SAVE, 0)
+    for attempt in ("three", "four"):
+        small.outbox(0).persist(Kept(attempt))
+        small.outbox(0).deliver(0, 1, 8, b"y")
+        small.outbox(0).install_view(4, [0], True)
+        happen(small, faults.RESTORE, 0)
+        disk = small.world.sites[0].disk
+        assert [entry.seqno for entry in disk.read(0, 0, 9)] == [7] and disk.end(0) == 1 and disk.view == 3
+        happen(small, faults.RECOVER, 0)
+        assert small.scribe(0).told == ["0 start one two"]
+    assert counted(small.world.tally) == {"save": 1, "restore": 2, "recover": 2}
+
+
+def test_a_disk_is_saved_while_its_site_is_down_and_without_what_is_not_synced() -> None:
+    small = SmallWorld(2, "mesh", sync_us=100)
+    small.outbox(0).persist(Kept("one"))
+    small.run(100)
+    small.outbox(0).persist(Kept("two"))
+    happen(small, faults.SAVE, 0, at=100)
+    small.run(300)
+    happen(small, faults.WIPE, 0, at=300)
+    happen(small, faults.RESTORE, 0, at=300)
+    happen(small, faults.SAVE, 0, at=300)
+    happen(small, faults.RECOVER, 0, at=300)
+    assert small.scribe(0).told == ["300 start one"]
+
+
+def test_what_a_disk_lost_is_owed_again() -> None:
+    small = SmallWorld(2, "mesh")
+    small.world.on_broadcast(0, 1, 0, 7, 1)
+    small.outbox(0).deliver(0, 1, 7, b"x")
+    happen(small, faults.SAVE, 0)
+    assert small.world.owed == [0, 1]
+    happen(small, faults.WIPE, 0)
+    assert small.world.owed == [1, 1]
+    happen(small, faults.RESTORE, 0)
+    assert small.world.owed == [0, 1]
+
+
+def test_what_a_disk_lost_is_owed_again_where_groups_change() -> None:
+    small = SmallWorld(2, "mesh")
+    small.world.expect_changes()
+    dues = small.world.dues
+    assert dues is not None
+    small.world.on_broadcast(0, 1, 0, 7, 1)
+    for site in (0, 1):
+        small.outbox(site).deliver(0, 1, 7, b"x")
+    happen(small, faults.SAVE, 0)
+    assert not dues.is_owed({0, 1})
+    happen(small, faults.WIPE, 0)
+    assert dues.is_owed({0, 1}) and not dues.is_owed({1})
+    happen(small, faults.RESTORE, 0)
+    assert not dues.is_owed({0, 1})
+
+
+def test_a_torn_tail_lacks_at_least_its_last_step() -> None:
+    seen: set[str] = set()
+    for attempt in range(40):
+        small = SmallWorld(2, "mesh", sync_us=100)
+        for _ in range(attempt):
+            small.world.sites[0]._rng.bits()  # another tear
+        for word in ("one", "two", "three"):
+            small.outbox(0).persist(Kept(word))
+        happen(small, faults.TEAR, 0)
+        happen(small, faults.TEAR, 0)  # it is down: nothing more is torn
+        happen(small, faults.RECOVER, 0)
+        seen.add(small.scribe(0).told[0])
+        assert counted(small.world.tally) == {"tear": 1, "recover": 1}
+    assert seen == {"0 start ", "0 start one", "0 start one two"}
+
+
+def test_a_tear_without_unsynced_writes_is_a_crash() -> None:
+    small = small_with_a_disk()
+    happen(small, faults.TEAR, 0)
+    happen(small, faults.RECOVER, 0)
+    assert small.scribe(0).told == ["0 start one two"]
+
+
+def test_only_what_was_saved_before_can_be_restored() -> None:
+    save: dict[str, object] = {"at_us": 5, "save": ["c"]}
+    scenario({"at_us": 5, "restore": ["c"]}, {"at_us": 4, "save": ["c"]})
+    scenario(save, {"at_us": 5, "restore": ["c"]})
+    for wrong in ({"at_us": 4, "restore": ["c"]}, {"at_us": 9, "restore": ["b", "c"]}):
+        with pytest.raises(InputError, match=r"expected a `save` of `[bc]` before its `restore` at"):
+            scenario(save, wrong)
+
+
+# Coming back after leaving
+
+
+def test_a_site_that_left_is_restarted_with_its_disk_and_delivers_again() -> None:
+    away = scenario(
+        {"at_us": 200_000, "leave": ["c"]},
+        {"at_us": 900_000, "restart": ["c"]},
+        protocol="counter_token",
+        duration_us=8_000_000,
+        workload={"messages": 200, "every_us": 20_000, "senders": ["a", "b"]},
+    )
+    simulation = away.build(1, None)
+    run_to_end(simulation, away.config.duration_us)
+    assert counted(simulation.world.tally) == {"leave": 1, "restart": 1}
+    assert simulation.world.tally.crashes == simulation.world.tally.recoveries == 1
+    assert len({site.disk.end(0) for site in simulation.world.sites}) == 1
+    assert simulation.world.tally.deliveries > 3 * simulation.world.tally.broadcasts
+
+
+# Changes of groups
+
+
+def test_a_change_is_asked_of_the_named_site_only() -> None:
+    small = SmallWorld(3, "mesh")
+    assert small.simulation.change_group(0, 1, 0, [2, 1])
+    assert small.world.groups == [[1, 2]]
+    small.simulation.crash(0, 0)
+    assert not small.simulation.change_group(0, 0, 0, []), "who is down is asked in vain"
+    assert small.world.groups == [[1, 2]]
+    assert small.simulation.change_group(0, faults.FIRST_UP, 0, [])
+    assert small.world.groups == [[]], "disbanded"
+
+
+def test_a_change_names_who_is_asked() -> None:
+    changed = scenario(
+        {"at_us": 5, "change": {"all": ["a", "b"], "new": ["c"]}, "by": "c"},
+        {"at_us": 6, "change": {"new": []}},
+        protocol="propagation_graph",
+    )
+    assert [(fault.group, fault.sites, fault.asked) for fault in changed.faults] == [
+        (0, [0, 1], 2),
+        (1, [2], 2),
+        (1, [], faults.FIRST_UP),
+    ]
+    answer, _ = simulate(changed, 1)
+    assert answer["happened"]["change"] == 3
+    with pytest.raises(InputError, match=r"`faults\[0\].by`: unknown site `x`"):
+        scenario({"at_us": 5, "change": {"all": ["a"]}, "by": "x"}, protocol="propagation_graph")
+    with pytest.raises(InputError, match=r"`faults\[0\].by`: expected it beside `change`, found `crash`"):
+        scenario({"at_us": 5, "crash": ["a"], "by": "b"})
+
+
+@pytest.mark.parametrize("what", ["add", "remove"])
+def test_voters_cannot_be_changed_yet(what: str) -> None:
+    with pytest.raises(InputError, match=rf"`faults\[0\].{what}`: outside the assumptions of `ack_all`"):
+        scenario({"at_us": 5, what: ["a"]})
+    with pytest.raises(InputError, match="`founders`: outside the assumptions of `ack_all`"):
+        scenario(founders=["a", "b"])
+
+
+# Links
+
+
+def test_a_dead_link_survives_a_heal_in_one_direction() -> None:
+    small = SmallWorld(2, "mesh")
+    dead = Fault(0, faults.DEAD)
+    dead.pairs = [(0, 1)]
+    small.simulation.apply(0, dead)
+    small.simulation.apply(0, Fault(0, faults.HEAL))
+    small.outbox(0).send(1, Word("lost"))
+    small.outbox(1).send(0, Word("heard"))
+    small.run()
+    assert small.told(1) == [] and small.told(0) == ["10 heard from 1"]
+    assert small.world.tally.drops == {"cut": 1}
+    assert counted(small.world.tally) == {"dead": 1, "heal": 1}
+
+
+def test_a_slow_site_receives_a_tenth_until_it_is_quick_again() -> None:
+    small = SmallWorld(2, "mesh")
+    for _ in range(2):
+        happen(small, faults.SLOW, 1)
+    for _ in range(1_000):
+        small.outbox(0).send(1, Word("x"))
+        small.outbox(1).send(0, Word("y"))
+    small.run()
+    heard = len(small.told(1))
+    assert 60 < heard < 140 and len(small.told(0)) == 1_000
+    assert small.world.tally.drops == {"slow": 1_000 - heard}
+    happen(small, faults.QUICK, 1)
+    for _ in range(10):
+        small.outbox(0).send(1, Word("z"))
+    small.run(2_000_000)
+    assert len(small.told(1)) == heard + 10
+    assert counted(small.world.tally) == {"slow": 1, "quick": 1}
+
+
+def test_nobody_draws_random_numbers_for_sites_that_are_not_slow() -> None:
+    drawn, fresh = Rng(7), Rng(7)
+    conditions = Conditions(3, Constant(1), drawn)
+    conditions.slow.add(2)
+    assert not conditions.is_missed(0)
+    assert drawn.bits() == fresh.bits()
+
+
+# Counting
+
+
+def test_the_answer_counts_every_kind_of_fault_that_happened() -> None:
+    answer, _ = simulate(
+        scenario(
+            {"at_us": 10_000, "save": ["a", "b"]},
+            {"at_us": 20_000, "crash": ["a"]},
+            {"at_us": 30_000, "crash": ["a", "b"]},  # a is down
+            {"at_us": 40_000, "restore": ["b"]},
+            {"at_us": 50_000, "recover": ["a", "b", "c"]},  # c is up
+            {"at_us": 60_000, "restart": "*"},
+            {"at_us": 70_000, "partition": [["a", "b"], ["c", "d"]]},
+            {"at_us": 80_000, "cut": [["a", "b"], ["b", "a"]]},
+            {"at_us": 90_000, "heal": True},
+            {"at_us": 100_000, "pause": ["d"]},
+            {"at_us": 110_000, "resume": ["c", "d"]},
+            {"at_us": 120_000, "calm": True},
+        ),
+        5,
+    )
+    happened = answer["happened"]
+    expected = {"save": 2, "crash": 2, "restore": 1, "recover": 2, "restart": 4, "partition": 1, "cut": 2, "heal": 1}
+    expected |= {"pause": 1, "resume": 1, "calm": 1}
+    assert {kind: happened[kind] for kind in faults.COUNTED if happened[kind]} == expected
+    assert happened["crashes"] == happened["recoveries"] == 6 and happened["views"] == 0
+
+
+def test_runs_with_the_new_faults_repeat() -> None:
+    rough = scenario(
+        {"at_us": 20_000, "tear": ["a"]},
+        {"at_us": 30_000, "slow": ["b"]},
+        {"at_us": 40_000, "recover": ["a"]},
+        {"at_us": 50_000, "wipe": ["c"]},
+        {"at_us": 60_000, "recover": ["c"]},
+        {"at_us": 90_000, "quick": ["b"]},
+        disk={"sync_us": 5_000},
+        network={"loss": 0.1},
+    )
+    assert simulate(rough, 3)[0] == simulate(rough, 3)[0]
+
+
+# Exploring
+
+
+def test_faults_that_are_not_explored_are_refused_there() -> None:
+    with pytest.raises(InputError, match="`wipe` is simulated, not explored"):
+        explore(scenario({"at_us": 0, "wipe": ["c"]}), Limits())
+
+
+def test_an_explored_link_stays_dead() -> None:
+    dead = {"at_us": 0, "dead": [["a", "b"]]}
+    heal: dict[str, object] = {"at_us": 0, "heal": True}
+    fields = {"sites": 2, "workload": {"messages": 1, "every_us": 1, "senders": ["a"]}, "duration_us": 200_000}
+    healed = explore(scenario({"at_us": 0, "cut": [["a", "b"]]}, heal, **fields), Limits())
+    assert healed.violation is None
+    found = explore(scenario(dead, heal, **fields), Limits())
+    assert found.violation is not None and "agreement" in found.violation.why

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tocsin.core.errors import EnvironmentMissing
 from tocsin.live.storage.journal_writer import arrow_file
-from tocsin.traces.files import first_line
+from tocsin.traces.columns import first_line
 
 HELD = "journal"  # below the scratch folder: the held files, named as the member names them
 

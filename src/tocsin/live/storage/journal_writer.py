@@ -18,7 +18,7 @@ from tocsin.live.storage.identity import read_identity
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
-from tocsin.traces.files import first_line
+from tocsin.traces.columns import first_line
 from tocsin.traces.rows import CRASH, LEAVE
 from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
 

@@ -4,6 +4,7 @@ Python raises `KeyboardInterrupt` wherever it happens to be. In the middle of im
 out as some other error; so it is also noted that Ctrl-C was pressed.
 """
 
+import logging
 import signal
 import threading
 from types import FrameType
@@ -30,4 +31,5 @@ class Interrupts:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.pressed = True
+        logging.disable()  # libraries log what the interrupt tore as errors of theirs
         raise KeyboardInterrupt

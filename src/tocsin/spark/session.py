@@ -262,9 +262,21 @@ def _start_classic(options: SessionOptions) -> "SparkSession":
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     wants_log = "spark.log.level" in options.settings
     quiet = contextlib.nullcontext() if wants_log else _stderr_to(_jvm_log())
-    with _environment(environment), quiet, _no_jvm_left_behind():
+    with _environment(environment), quiet, _no_jvm_left_behind(), _own_interrupts():
         session: SparkSession = builder.getOrCreate()
     return session
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep whoever handles Ctrl-C now. Spark puts a handler in its place that calls the JVM in the middle of another
+    call, which fails with pages of tracebacks."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from papers.chang_hwang.comparing import fewest, formula_pairs, num_claim, setti
 from papers.chang_hwang.drawings import latency_chart, listing, num_chart, time_chart
 from papers.chang_hwang.formulas import P_S, Approach
 from papers.chang_hwang.words import NAMES, ratios
-from papers.common.judging import constant, falls, near
+from papers.common.judging import agreeing, constant, every, falls, near
 from papers.common.paper import Claim, Section, verdict
 from papers.common.words import replications_of
 
@@ -35,10 +35,11 @@ def broadcast(lan: Measured) -> Section:
 
 def _time_claim(measured: Measured, approach: Approach) -> Claim:
     pairs = formula_pairs(measured, "time_us", approach)
-    fit = sum(near(point, value) for point, value in pairs)
+    answers = [near(point, value) for point, value in pairs]
+    fit = agreeing(answers)
     because = ""
     if fit < len(pairs) and approach == "fast_message":
-        at_once = sum(near(point, P_S * 1e6) for point, _ in pairs)
+        at_once = agreeing(near(point, P_S * 1e6) for point, _ in pairs)
         because = (
             "nobody holds the token in `totem_ring` (nor in Amir et al.) while there is something to do. With T = 0 "
             f"the formula agrees in {at_once} of {len(pairs)} settings"
@@ -49,7 +50,7 @@ def _time_claim(measured: Measured, approach: Approach) -> Claim:
         says=f"{NAMES[approach]}: D = {TIME_FORMULAS[approach]}",
         measured=f"{kind}, {ratios(pairs)} times the formula; agrees in {fit} of {len(pairs)} settings "
         f"({measured.replications(approach)})",
-        verdict=verdict(fit == len(pairs), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 
@@ -109,7 +110,7 @@ def _time_constant(measured: Measured) -> Claim:
             for name, points in series.items()
         )
         + f" ({replications_of(measured.rivals)})",
-        verdict=verdict(all(constant(points) for points in series.values())),
+        verdict=verdict(every(constant(points) for points in series.values())),
     )
 
 

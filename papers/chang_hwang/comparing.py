@@ -1,9 +1,11 @@
 """What Tables 1 and 2 of Chang and Hwang have in common: Num against its formula, and who needs fewest messages."""
 
+import math
+
 from papers.chang_hwang.columns import NUM_FORMULAS, RIVALS, Measured
 from papers.chang_hwang.formulas import Approach
 from papers.chang_hwang.words import NAMES, ratios
-from papers.common.judging import below, near
+from papers.common.judging import agreeing, below, every, near, quotient, within
 from papers.common.paper import Claim, verdict
 from papers.common.table import Point
 from papers.common.words import replications_of
@@ -21,10 +23,11 @@ def formula_pairs(measured: Measured, metric: str, approach: Approach) -> list[t
 
 def num_claim(measured: Measured, approach: Approach, where: str) -> Claim:
     pairs = formula_pairs(measured, "num", approach)
-    fit = sum(near(point, value) for point, value in pairs)
+    answers = [near(point, value) for point, value in pairs]
+    fit = agreeing(answers)
     because = ""
     if fit < len(pairs) and approach == "fast_message" and measured.model == "mesh":
-        to_next = sum(near(point, sites) for sites, point in measured.series("num", approach))
+        to_next = agreeing(near(point, sites) for sites, point in measured.series("num", approach))
         because = (
             "the paper counts the token as sent to all; Amir et al. pass it to the next site, and so does "
             f"`totem_ring`: (N - 1) + 1 messages, which agrees in {to_next} of {len(pairs)} settings"
@@ -34,7 +37,7 @@ def num_claim(measured: Measured, approach: Approach, where: str) -> Claim:
         says=f"{NAMES[approach]}: Num = {NUM_FORMULAS[measured.model][approach]}",
         measured=f"{ratios(pairs)} times the formula for N from {measured.sites[0]} to {measured.sites[-1]}; agrees in "
         f"{fit} of {len(pairs)} settings ({measured.replications(approach)})",
-        verdict=verdict(fit == len(pairs), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 
@@ -44,13 +47,14 @@ def two_phase_is_largest(measured: Measured, where: str) -> Claim:
     relations = []
     for _, approach, rate in measured.columns():
         if approach != "two_phase":
-            relations += [two_phase[sites].mean / point.mean for sites, point in measured.series("num", approach, rate)]
+            relations += [quotient(two_phase[sites], point) for sites, point in measured.series("num", approach, rate)]
     return Claim(
         where=where,
         says="Num of the two-phase protocol is much larger than that of all others",
-        measured=f"{min(relations):.3g} to {max(relations):.3g} times each of the others, N from {measured.sites[0]} "
+        measured=f"{min(each.low for each in relations):.3g} to {max(each.high for each in relations):.3g} times each "
+        f"of the others, by the intervals, N from {measured.sites[0]} "
         f"to {measured.sites[-1]} ({replications_of(measured.rivals)})",
-        verdict=verdict(min(relations) > 1.25),
+        verdict=verdict(every(within(each, 1.25, math.inf) for each in relations)),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from papers.chang_hwang.formulas import delay
 from papers.chang_hwang.words import ratios, widest
-from papers.common.judging import alike, below, constant, near, rises
+from papers.common.judging import agreeing, alike, below, constant, every, near, rises
 from papers.common.paper import Chart, Claim, Line, Section, exact, verdict
 from papers.common.table import Table
 from papers.common.words import replications_of
@@ -53,13 +53,14 @@ def _measured(table: Table) -> list[dict[str, Any]]:
 def _formula(table: Table) -> Claim:
     cells = _measured(table)
     pairs = [(table.point("amortised_s", where), _expected(where)) for where in cells]
-    fit = sum(near(point, value) for point, value in pairs)
+    answers = [near(point, value) for point, value in pairs]
+    fit = agreeing(answers)
     return Claim(
         where="section 4.1, Table 1",
         says="D = 2 exp(A, N) / N",
         measured=f"amortised, {ratios(pairs)} times the formula; agrees in {fit} of {len(cells)} settings "
         f"({replications_of(table)}, {widest([point for point, _ in pairs])})",
-        verdict=verdict(fit == len(cells) and fit > 0),
+        verdict=verdict(every(answers) if answers else False),
     )
 
 
@@ -109,20 +110,22 @@ def _over_sites(table: Table) -> Claim:
 def _both_networks(table: Table) -> Claim:
     cells = [where for where in table.combinations() if where["loss"] == 0.0 and where["model"] == "lan"]
     pairs = [(table.point("latency_s", {**where, "model": "mesh"}), table.point("latency_s", where)) for where in cells]
-    fit = sum(alike(mesh, lan) for mesh, lan in pairs)
+    answers = [alike(mesh, lan) for mesh, lan in pairs]
+    fit = agreeing(answers)
     return Claim(
         where="section 4.1",
         says="D on a point-to-point network is the same as on a broadcast network",
         measured=f"latency there over latency here: {ratios([(mesh, lan.mean) for mesh, lan in pairs])}; equal within "
         f"5 % or the intervals in {fit} of {len(pairs)} settings ({replications_of(table)})",
-        verdict=verdict(fit == len(pairs)),
+        verdict=verdict(every(answers)),
     )
 
 
 def _latency_formula(table: Table) -> Claim:
     cells = table.combinations()
     pairs = [(table.point("latency_s", where), _expected(where)) for where in cells]
-    fit = sum(near(point, value) for point, value in pairs)
+    answers = [near(point, value) for point, value in pairs]
+    fit = agreeing(answers)
     cycles = [table.point("latency.cycles", where).mean for where in cells]
     because = "" if fit == len(cells) else BECAUSE
     return Claim(
@@ -130,7 +133,7 @@ def _latency_formula(table: Table) -> Claim:
         says="D, the time from the broadcast until all nodes can deliver, is 2 exp(A, N) / N",
         measured=f"latency is {ratios(pairs)} times the formula: {min(cycles):.3g} to {max(cycles):.3g} cycles of "
         f"N (T + P) ({replications_of(table)})",
-        verdict=verdict(fit == len(cells), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 

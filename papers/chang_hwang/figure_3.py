@@ -4,7 +4,7 @@ from typing import Any
 
 from papers.chang_hwang.formulas import P_S, Model, tokens
 from papers.chang_hwang.words import ratios, widest
-from papers.common.judging import below, falls, near
+from papers.common.judging import agreeing, below, every, falls, near
 from papers.common.paper import Chart, Claim, Line, Listing, Section, exact, verdict
 from papers.common.table import Table, short
 from papers.common.words import replications_of
@@ -42,9 +42,10 @@ def one_token(table: Table, where: dict[str, Any]) -> float:
 def _formula(table: Table) -> Claim:
     cells = table.combinations()
     pairs = [(table.point("control", where), token_formula(where)) for where in cells]
-    fit = sum(
+    answers = [
         near(point, value, slack=one_token(table, where)) for where, (point, value) in zip(cells, pairs, strict=True)
-    )
+    ]
+    fit = agreeing(answers)
     ends = [(table.point("control.to_the_end", where), token_formula(where)) for where in cells]
     return Claim(
         where="section 4.1",
@@ -52,7 +53,7 @@ def _formula(table: Table) -> Claim:
         measured=f"{ratios(pairs)} times the formula; agrees in {fit} of {len(cells)} settings "
         f"({replications_of(table)}, {widest([point for point, _ in pairs])}). With the tokens that only commit "
         f"the last messages: {ratios(ends)} times",
-        verdict=verdict(fit == len(cells)),
+        verdict=verdict(every(answers)),
     )
 
 
@@ -121,7 +122,7 @@ def _asked_at_once(table: Table) -> Claim:
     pairs = [(table.point("control", where), token_formula(where)) for where in at_once]
     needless = [table.point("requests", where) for where in at_once]
     patient = [table.point("requests", {**where, "wait_us": max(table.values("wait_us"))}) for where in at_once]
-    holds = all(near(point, value) for point, value in pairs)
+    holds = every(near(point, value) for point, value in pairs)
     because = (
         ""
         if holds

@@ -1,11 +1,13 @@
 """Figure 4 of Chang and Hwang: control messages of the counter-based protocol with errors, on both networks."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from papers.chang_hwang.figure_3 import one_token, token_formula
 from papers.chang_hwang.formulas import Model, requests
 from papers.chang_hwang.words import MODELS, ratios, widest
-from papers.common.judging import below, near, rises
+from papers.common.judging import Range, agreeing, below, every, near, quotient, rises, within
 from papers.common.paper import Chart, Claim, Line, Listing, Section, exact, verdict
 from papers.common.table import Point, Table, short
 from papers.common.words import replications_of
@@ -44,7 +46,8 @@ def _with_errors(table: Table, model: str | None = None) -> list[dict[str, Any]]
 
 def _requests(table: Table, alone: Table) -> Claim:
     pairs = [(table.point("requests", where), requests(where["sites"], where["loss"])) for where in _with_errors(table)]
-    fit = sum(near(point, value) for point, value in pairs)
+    answers = [near(point, value) for point, value in pairs]
+    fit = agreeing(answers)
     few, many = min(alone.values("sites")), max(alone.values("sites"))
     worst = max(alone.values("loss"))
 
@@ -64,7 +67,7 @@ def _requests(table: Table, alone: Table) -> Claim:
         says="with errors there are (N - 1) E / (1 - E) requests a broadcast",
         measured=f"{ratios(pairs)} times the formula; within the interval or 5 % in {fit} of {len(pairs)} settings "
         f"({replications_of(table)}, {widest([point for point, _ in pairs])})",
-        verdict=verdict(fit == len(pairs), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 
@@ -72,9 +75,10 @@ def _requests(table: Table, alone: Table) -> Claim:
 def _token_term(table: Table) -> Claim:
     cells = [where for where in _with_errors(table) if table.point("turns", where).mean >= TURNS_MIN]
     pairs = [(table.point("tokens", where), token_formula(where, where["model"], where["loss"])) for where in cells]
-    fit = sum(
+    answers = [
         near(point, value, slack=one_token(table, where)) for where, (point, value) in zip(cells, pairs, strict=True)
-    )
+    ]
+    fit = agreeing(answers)
     worst = max(table.values("loss"))
     lossy = [where for where in cells if where["loss"] == worst]
     growth = {
@@ -95,7 +99,7 @@ def _token_term(table: Table) -> Claim:
         says="with errors the tokens are 1 / (1 - E) times as many",
         measured=f"{ratios(pairs)} times the formula; agrees in {fit} of {len(cells)} settings with {TURNS_MIN} "
         f"tokens or more ({replications_of(table)})",
-        verdict=verdict(fit == len(cells), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 
@@ -133,12 +137,13 @@ def _dominating(table: Table) -> Claim:
     cells = _with_errors(table)
     parts = [table.point("requests", where).mean / table.point("control", where).mean for where in cells]
     least = cells[parts.index(min(parts))]
+    ranges = [quotient(table.point("requests", where), table.point("control", where)) for where in cells]
     return Claim(
         where="sections 4.1 and 6",
         says="with errors, requests dominate C",
         measured=f"{100 * min(parts):.3g} to {100 * max(parts):.3g} % of C; least on a {MODELS[least['model']]} with "
         f"N = {least['sites']}, T = {least['hold_s']:g}, E = {least['loss']:g} ({replications_of(table)})",
-        verdict=verdict(min(parts) > 0.5),
+        verdict=verdict(every(within(each, 0.5, math.inf) for each in ranges)),
     )
 
 
@@ -147,35 +152,43 @@ def _proportional(table: Table) -> Claim:
     for where in table.combinations():
         if where["loss"] == 0.0:
             series = table.series("requests", "loss", {k: v for k, v in where.items() if k != "loss"})
-            each = [point.mean / loss for loss, point in series if loss > 0.0]
-            spreads.append(max(each) / min(each))
+            each = [point.over(loss) for loss, point in series if loss > 0.0]
+            spreads.append(_spread(each))
     return Claim(
         where="section 4.2, Figure 4",
         says="the number of requests is proportional to E",
-        measured=f"requests over E differ within a series by a factor of at most {max(spreads):.3g}, "
+        measured="requests over E differ within a series by a factor of at most "
+        f"{max(each.low for each in spreads):.3g} to {max(each.high for each in spreads):.3g} by the intervals, "
         f"where E / (1 - E) has {1 / (1 - max(table.values('loss'))):.3g} ({replications_of(table)})",
-        verdict=verdict(max(spreads) <= 1.25),
+        verdict=verdict(every(within(each, 0.0, 1.25) for each in spreads)),
     )
 
 
 def _point_to_point(table: Table) -> Claim:
     cells = [where for where in table.combinations() if where["loss"] == 0.0 and where["model"] == "mesh"]
     pairs = [(table.point("control", where), token_formula(where, "mesh")) for where in cells]
-    fit = sum(
+    answers = [
         near(point, value, slack=one_token(table, where)) for where, (point, value) in zip(cells, pairs, strict=True)
-    )
+    ]
+    fit = agreeing(answers)
     return Claim(
         where="section 4.1",
         says="without failures C = (N - 1) exp(A, N) / (N (T + P)), on a point-to-point network",
         measured=f"{ratios(pairs)} times the formula; agrees in {fit} of {len(cells)} settings "
         f"({replications_of(table)})",
-        verdict=verdict(fit == len(cells)),
+        verdict=verdict(every(answers)),
     )
 
 
-def _relations(table: Table, loss: float) -> list[float]:
+def _spread(points: Sequence[Point]) -> Range:
+    """How many times the smallest the largest is, at least and at most."""
+    found = [quotient(one, other) for one in points for other in points if one != other]
+    return Range(max([1.0, *[each.low for each in found]]), max([1.0, *[each.high for each in found]]))
+
+
+def _relations(table: Table, loss: float) -> list[Range]:
     return [
-        table.point("control", {**where, "model": "mesh"}).mean / table.point("control", where).mean
+        quotient(table.point("control", {**where, "model": "mesh"}), table.point("control", where))
         for where in _with_errors(table, "lan")
         if where["loss"] == loss
     ]
@@ -183,8 +196,8 @@ def _relations(table: Table, loss: float) -> list[float]:
 
 def _alike(table: Table) -> Claim:
     losses = [loss for loss in table.values("loss") if loss > 0.0]
-    worst = {loss: max(_relations(table, loss)) for loss in losses}
-    holds = max(worst.values()) <= 1.1
+    relations = {loss: _relations(table, loss) for loss in losses}
+    holds = every(within(each, 0.0, 1.1) for found in relations.values() for each in found)
     because = (
         ""
         if holds
@@ -195,7 +208,8 @@ def _alike(table: Table) -> Claim:
         where="section 4.2, Figure 4",
         says="given the same N, the cost on a broadcast network is almost that on a point-to-point network",
         measured="C point-to-point over C broadcast, the largest of the settings: "
-        + ", ".join(f"{relation:.3g} at E = {loss:g}" for loss, relation in worst.items())
+        + ", ".join(f"{max(each.high for each in found):.3g} at E = {loss:g}" for loss, found in relations.items())
+        + ", by the intervals"
         + f" ({replications_of(table)})",
         verdict=verdict(holds, because),
         because=because,
@@ -211,7 +225,7 @@ def _one_message_a_request(table: Table) -> Claim:
         )
         for where in cells
     ]
-    holds = all(point.mean <= 1.5 * value for point, value in pairs)
+    holds = every(within(point, 0.0, 1.5 * value) for point, value in pairs)
     because = (
         ""
         if holds

@@ -2,7 +2,7 @@
 
 from papers.chang_hwang.repair import repair_listing, slow_repair, two_cycles
 from papers.chang_hwang.words import NAMES
-from papers.common.judging import alike, below, near
+from papers.common.judging import agreeing, alike, below, every, near
 from papers.common.paper import Chart, Claim, Line, Listing, Section, verdict
 from papers.common.table import Point, Table
 from papers.common.words import replications_of
@@ -92,12 +92,12 @@ def _larger_with_errors(table: Table) -> Claim:
 def _requests_alike(table: Table) -> Claim:
     rivals = ("centralized", "two_phase")
     settings = _settings(table, True)
-    same = sum(
+    answers = [
         alike(_point(table, "requests", approach, *each), _point(table, "requests", "counter_based", *each))
         for approach in rivals
         for each in settings
-    )
-    holds = same == len(rivals) * len(settings)
+    ]
+    holds = every(answers)
     told = ", ".join(f"{NAMES[name]} {_last(table, name, 'requests')}" for name in (*rivals, "counter_based"))
     because = (
         ""
@@ -109,8 +109,8 @@ def _requests_alike(table: Table) -> Claim:
     return Claim(
         where="section 4.3",
         says="all three protocols send out the same number of requests for retransmission",
-        measured=f"requests a broadcast at the largest N and E: {told}; alike in {same} of "
-        f"{len(rivals) * len(settings)} comparisons ({replications_of(table)})",
+        measured=f"requests a broadcast at the largest N and E: {told}; alike in {agreeing(answers)} of "
+        f"{len(answers)} comparisons ({replications_of(table)})",
         verdict=verdict(holds, because),
         because=because,
     )
@@ -215,7 +215,7 @@ def _amortised(table: Table) -> Claim:
     points = {approach: _point(table, "between_s", approach, sites, 0.0) for approach in keeping}
     ours = _point(table, "between_s", "counter_based", sites, 0.0)
     shortest = all(below(Point(2 * ours.mean, 2 * ours.half_width, ours.replications), p) for p in points.values())
-    fit = sum(near(point, expected) for point in points.values())
+    fit = agreeing(near(point, expected) for point in points.values())
     because = (
         ""
         if shortest

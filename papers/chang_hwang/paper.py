@@ -10,24 +10,27 @@ from papers.chang_hwang.figure_4 import figure_4
 from papers.chang_hwang.load import errors
 from papers.chang_hwang.point_to_point import point_to_point
 from papers.chang_hwang.table_4 import levels
-from papers.common.paper import Paper, Section
+from papers.common.paper import Paper
 from papers.common.table import Table
 
 
-def sections(tables: Mapping[str, Table]) -> list[Section]:
-    control, lossy, rivals = tables["figure_3"], tables["figure_4"], tables["rivals"]
-    lan = Measured("lan", rivals, tables["counter_lan"])
-    mesh = Measured("mesh", rivals, tables["counter_mesh"])
-    return [
-        figure_3(control, lossy, tables["overtaken"]),
-        delays(control, tables["commit"], lossy),
-        figure_4(lossy, tables["requests"]),
-        broadcast(lan),
-        point_to_point(lan, mesh, tables["owner_time"]),
-        errors(tables["load"], tables["repair"]),
-        levels(tables["levels"]),
-    ]
+def _lan(tables: Mapping[str, Table]) -> Measured:
+    return Measured("lan", tables["rivals"], tables["counter_lan"])
 
+
+def _mesh(tables: Mapping[str, Table]) -> Measured:
+    return Measured("mesh", tables["rivals"], tables["counter_mesh"])
+
+
+SECTIONS = (
+    lambda tables: figure_3(tables["figure_3"], tables["figure_4"], tables["overtaken"]),
+    lambda tables: delays(tables["figure_3"], tables["commit"], tables["figure_4"]),
+    lambda tables: figure_4(tables["figure_4"], tables["requests"]),
+    lambda tables: broadcast(_lan(tables)),
+    lambda tables: point_to_point(_lan(tables), _mesh(tables), tables["owner_time"]),
+    lambda tables: errors(tables["load"], tables["repair"]),
+    lambda tables: levels(tables["levels"]),
+)
 
 PAPER = Paper(
     name="chang_hwang",
@@ -46,5 +49,5 @@ PAPER = Paper(
         "repair",
         "levels",
     ),
-    sections=sections,
+    sections=SECTIONS,
 )

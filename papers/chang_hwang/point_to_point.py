@@ -4,7 +4,7 @@ from papers.chang_hwang.columns import RIVALS, T_S, Measured
 from papers.chang_hwang.comparing import fewest, num_claim, settings_won, two_phase_is_largest
 from papers.chang_hwang.drawings import listing, num_chart, owner_time_chart, table_3
 from papers.chang_hwang.formulas import P_S
-from papers.common.judging import alike, below
+from papers.common.judging import agreeing, alike, below, every
 from papers.common.paper import Claim, Section, verdict
 from papers.common.table import Table
 from papers.common.words import replications_of
@@ -28,20 +28,19 @@ def point_to_point(lan: Measured, mesh: Measured, owner_time: Table) -> Section:
 
 
 def _same_time(lan: Measured, mesh: Measured) -> Claim:
-    same, total = 0, 0
+    answers = []
     for metric in ("time_us", "latency_us"):
         for _, approach, rate in mesh.columns():
             here = dict(lan.series(metric, approach, rate))
             for sites, point in mesh.series(metric, approach, rate):
                 if sites in here:
-                    total += 1
-                    same += alike(point, here[sites])
+                    answers.append(alike(point, here[sites]))
     return Claim(
         where="section 4.3",
         says="the delay of these protocols on a point-to-point network is almost the same as on a broadcast network",
-        measured=f"D and latency equal within 5 % or the intervals in {same} of {total} comparisons "
+        measured=f"D and latency equal within 5 % in {agreeing(answers)} of {len(answers)} comparisons "
         f"({replications_of(mesh.rivals)})",
-        verdict=verdict(same == total),
+        verdict=verdict(every(answers)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from papers.common.paper import AGREES, DIFFERS, Claim
+from papers.common.paper import AGREES, DIFFERS, NOT_DECIDED, NOT_REPRODUCED, Claim
 from papers.common.reproduction import Reproduced, Reproduction, papers, write_all
 from tocsin.cli.progress import Bar
 from tocsin.spark.session import SessionOptions, cores_of, open_session
@@ -56,8 +56,9 @@ def _print(found: Reproduced, folder: Path) -> None:
         if claim.because:
             print(f"{'':15}because: {claim.because}")
     verdicts = [claim.verdict for _, claim in _claims(found)]
-    other = len(verdicts) - verdicts.count(AGREES) - verdicts.count(DIFFERS)
-    print(f"{verdicts.count(AGREES)} agree, {verdicts.count(DIFFERS)} differ with a reason, {other} not reproduced")
+    told = ((AGREES, "agree"), (DIFFERS, "differ with a reason"), (NOT_REPRODUCED, "not reproduced"))
+    undecided = verdicts.count(NOT_DECIDED)
+    print(", ".join(f"{verdicts.count(each)} {words}" for each, words in told) + f", {undecided} not decided")
     for failure in found.failures[:FAILURES_SHOWN]:
         print(f"FAILED: {failure}")
     print(f"{found.cells:,} cells in {found.seconds:.0f} s: {folder / 'index.html'}")

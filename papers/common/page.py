@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from papers.common.paper import AGREES, DIFFERS, Claim, Listing, Section
+from papers.common.paper import AGREES, DIFFERS, NOT_DECIDED, Claim, Listing, Section
 from papers.common.reproduction import Reproduced
 from tocsin.spark.audit.page_style import STYLE
 
@@ -24,7 +24,7 @@ nav ul { columns: 2; padding-left: 18px; } nav .number { margin-left: 6px; color
 .listing td, .listing th { padding: 4px 14px 4px 0; }
 """
 
-KINDS = {AGREES: "pass", DIFFERS: "open"}  # anything else is shown as a failure
+KINDS = {AGREES: "pass", DIFFERS: "open", NOT_DECIDED: "open"}  # anything else is shown as a failure
 
 
 def page(found: Reproduced, drawn: Mapping[str, str]) -> str:
@@ -54,9 +54,10 @@ def summary(found: Reproduced) -> str:
     claims = [claim for _, sections in found.papers for section in sections for claim in section.claims]
     agree = sum(claim.verdict == AGREES for claim in claims)
     differ = sum(claim.verdict == DIFFERS for claim in claims)
+    undecided = sum(claim.verdict == NOT_DECIDED for claim in claims)
     return (
         f"{len(claims)} claims: {agree} agree, {differ} differ for a reason that is given, "
-        f"{len(claims) - agree - differ} not reproduced. {found.cells:,} cells, "
+        f"{len(claims) - agree - differ - undecided} not reproduced, {undecided} not decided. {found.cells:,} cells, "
         f"{found.cell_seconds:,.0f} s of computing, code {found.code}, seeds from each cell's parameters"
         + (", the quick version with fewer cells." if found.quick else ".")
         + " Intervals are 95 % confidence intervals of the mean (Student's t over the replications)."

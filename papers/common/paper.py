@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from papers.common.table import Point, Table
 
-AGREES, DIFFERS, NOT_REPRODUCED = "agrees", "differs", "not reproduced"
+AGREES, DIFFERS, NOT_REPRODUCED, NOT_DECIDED = "agrees", "differs", "not reproduced", "not decided"
+TOO_WIDE = "the 95 % intervals are wider than what is asked about; more replications would tell"
 
 
 class Claim(NamedTuple):
@@ -15,7 +16,7 @@ class Claim(NamedTuple):
     says: str
     measured: str  # with interval and replications
     verdict: str
-    because: str = ""  # why it differs, with the experiment that shows it
+    because: str = ""  # why it differs, with the experiment that shows it; or why it is not decided
 
 
 class Line(NamedTuple):
@@ -66,12 +67,14 @@ class Section(NamedTuple):
 class Paper(NamedTuple):
     name: str  # of its folder
     title: str  # authors, year, title
-    grids: Sequence[str]  # its grid files, whose tables `sections` reads by these names
-    sections: Callable[[Mapping[str, Table]], list[Section]]
+    grids: Sequence[str]  # its grid files, whose tables `sections` read by these names
+    sections: Sequence[Callable[[Mapping[str, Table]], Section]]  # each reads the tables that it needs
 
 
-def verdict(holds: bool, because: str = "") -> str:
-    """A claim that does not hold differs if we know why, and is not reproduced otherwise."""
+def verdict(holds: bool | None, because: str = "") -> str:
+    """A claim that does not hold differs if we know why, and is not reproduced otherwise. None: not decided."""
+    if holds is None:
+        return NOT_DECIDED
     if holds:
         return AGREES
     return DIFFERS if because else NOT_REPRODUCED

@@ -10,14 +10,14 @@ DIR/reproduction.md            the same for the documentation
 import hashlib
 import importlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from papers.common.paper import Paper, Section
+from papers.common.paper import NOT_DECIDED, TOO_WIDE, Claim, Paper, Section
 from papers.common.table import Table
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
@@ -25,7 +25,7 @@ from tocsin.core.files import write_whole
 from tocsin.spark.sweep.cell import CellResult
 from tocsin.spark.sweep.grid import Grid, load_grid
 from tocsin.spark.sweep.results import Results, explained
-from tocsin.spark.sweep.sources import code_version
+from tocsin.spark.sweep.sources import CodeVersions, code_version
 from tocsin.spark.sweep.sweep import Progress, Sweep
 from tocsin.spark.sweep.wanted import failed_cells, missing_cells, wanted_cells
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NAMES = ("schneider", "kogan", "chang_hwang", "spauster", "garbinato")
 FOLDER = Path(__file__).parents[1]  # one folder a paper, each with its grids
+
+CELLS_FAILED = "cells that it rests on failed; they are listed at the end"
 
 Watch = Callable[[str, int, int, Progress], None]  # grid, its number, of how many, how far it is
 
@@ -83,13 +85,14 @@ class Reproduction:
         self._ran = 0
         self._cell_seconds = 0.0
         self._failures: list[str] = []
+        self._broken: set[str] = set()  # grids of which a cell failed
 
     def run(self, session: "SparkSession", cores: int, watch: Watch) -> Reproduced:
         began = time.monotonic()
         paths = [self._sweep(session, cores, grid, number, watch) for number, grid in enumerate(self._grids)]
         tables = self._aggregate(session, paths)
         return Reproduced(
-            papers=[(paper, paper.sections(_tables_of(paper, tables))) for paper in self._papers],
+            papers=[(paper, sections_of(paper, _tables_of(paper, tables), self._broken)) for paper in self._papers],
             tables=tables,
             quick=self._quick,
             code=hashlib.blake2b("".join(self._versions).encode(), digest_size=8).hexdigest(),
@@ -101,7 +104,7 @@ class Reproduction:
         )
 
     def _sweep(self, session: "SparkSession", cores: int, grid: Grid, number: int, watch: Watch) -> Path:
-        results = Results(self._folder / "sweeps" / grid.name, grid, self._versions[number])
+        results = Results(self._folder / "sweeps" / grid.name, grid, CodeVersions(grid).of)
 
         def told(progress: Progress) -> None:
             watch(grid.name, number, len(self._grids), progress)
@@ -116,7 +119,10 @@ class Reproduction:
         self._cells += len(wanted)
         self._ran += len(results.cells) - had
         self._cell_seconds += sum(cell.seconds for cell in results.cells.values())
-        self._failures += [_failure(grid, cell) for cell in failed_cells(results, wanted)]
+        failures = [_failure(grid, cell) for cell in failed_cells(results, wanted)]
+        self._failures += failures
+        if failures:
+            self._broken.add(grid.name)
         return results.table_path
 
     def _aggregate(self, session: "SparkSession", paths: Sequence[Path]) -> dict[str, Table]:
@@ -130,6 +136,47 @@ class Reproduction:
         return {
             grid.name: Table.of(grid.name, [row for row in rows if row["name"] == grid.name]) for grid in self._grids
         }
+
+
+class _Read(dict[str, Table]):
+    """Tables by name, which notes those that were read."""
+
+    def __init__(self, tables: Mapping[str, Table]) -> None:
+        super().__init__(tables)
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> Table:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+def sections_of(paper: Paper, tables: Mapping[str, Table], broken: Collection[str]) -> list[Section]:
+    """The sections of a paper. `broken`: the grids of which cells failed; what rests on such a grid is not decided."""
+    return [_section(make, paper, _Read(tables), broken) for make in paper.sections]
+
+
+def _section(
+    make: Callable[[Mapping[str, Table]], Section], paper: Paper, tables: _Read, broken: Collection[str]
+) -> Section:
+    try:
+        section = make(tables)
+    except Exception:  # whatever missing cells lead to; with all cells there it is a fault of ours
+        failed = _failed(paper, tables, broken)
+        if not failed:
+            raise
+        claim = Claim("", f"everything that rests on {failed}", "nothing: cells failed", NOT_DECIDED, CELLS_FAILED)
+        return Section(f"Not made: {failed}", "Cells of these experiments failed; they are listed at the end.", [claim])
+    if _failed(paper, tables, broken):
+        claims = [claim._replace(verdict=NOT_DECIDED, because=CELLS_FAILED) for claim in section.claims]
+    else:
+        claims = [
+            claim._replace(because=TOO_WIDE) if claim.verdict == NOT_DECIDED else claim for claim in section.claims
+        ]
+    return section._replace(claims=claims)
+
+
+def _failed(paper: Paper, tables: _Read, broken: Collection[str]) -> str:
+    return ", ".join(name for name in sorted(tables.names) if f"{paper.name}_{name}" in broken)
 
 
 def _tables_of(paper: Paper, tables: Mapping[str, Table]) -> dict[str, Table]:

@@ -2,6 +2,7 @@
 
 import math
 
+from papers.common.judging import agreeing, every, quotient, size, within
 from papers.common.paper import Chart, Claim, Line, Listing, Section, verdict
 from papers.common.table import Table
 from papers.common.words import replications
@@ -69,13 +70,14 @@ def _true_reach(crashes: Table, losses: Table) -> Claim:
     found = [
         (table.point("reach.missed", where), where) for table in (crashes, losses) for where in table.combinations()
     ]
-    good = sum(point.low <= 1 - REACH for point, _ in found)
+    answers = [within(point, 0.0, 1 - REACH) for point, _ in found]
+    good = agreeing(answers)
     worst, where = max(found, key=lambda pair: pair[0].mean)
     because = (
         "of many links that look alike the plan takes those that were lucky so far; the more there are to choose "
         "from, the "
         "luckier the chosen ones. It passes as evidence grows (the chart below)"
-        if good < len(found)
+        if every(answers) is not True
         else ""
     )
     return Claim(
@@ -84,7 +86,7 @@ def _true_reach(crashes: Table, losses: Table) -> Claim:
         measured=f"plans of learned knowledge reach 0.9999 within the interval in {good} of {len(found)} settings; "
         "the worst "
         f"misses {worst.told(2)} instead of 0.0001 ({_setting(where)})",
-        verdict=verdict(good == len(found), because),
+        verdict=verdict(every(answers), because),
         because=because,
     )
 
@@ -94,11 +96,11 @@ def _setting(where: dict[str, float]) -> str:
 
 
 def _to_the_optimum(table: Table) -> Claim:
-    told, holds = [], True
+    told, answers = [], []
     for connectivity in table.values("connectivity"):
         series = table.series("excess", "heartbeats", {"connectivity": connectivity})
         first, last = series[0][1], series[-1][1]
-        holds = holds and abs(last.mean) < abs(first.mean) and abs(last.mean) < 0.05
+        answers += [within(size(last), 0.0, 0.05), within(quotient(size(last), size(first)), 0.0, 1.0)]
         told.append(
             f"connectivity {connectivity}: {first.mean:+.1%} after {series[0][0]}, {last.mean:+.1%} after "
             f"{series[-1][0]}"
@@ -109,5 +111,5 @@ def _to_the_optimum(table: Table) -> Claim:
         measured=f"messages above the optimum: {'; '.join(told)} heartbeats ({replications(series)}); plans are "
         "careful while "
         "little is known (two deviations of the belief)",
-        verdict=verdict(holds),
+        verdict=verdict(every(answers)),
     )

@@ -1,6 +1,8 @@
 """Figure 3 of Garbinato, Pedone and Schmidt: how soon all losses are known."""
 
-from papers.common.judging import near
+import math
+
+from papers.common.judging import Range, every, less, near, points_of, quotient, within
 from papers.common.paper import Chart, Claim, Line, Mark, Section, exact, verdict
 from papers.common.table import Table
 from papers.common.words import replications
@@ -78,19 +80,18 @@ def _about_400(losses: Table, tolerances: Table) -> Claim:
 
 def _low_sooner(table: Table, key: str, name: str) -> Claim:
     values = table.values(key)
-    ordered = total = 0
+    answers = []
     told = []
     for connectivity in table.values("connectivity"):
         series = [table.point("heartbeats", {key: value, "connectivity": connectivity}) for value in values]
-        total += 1
-        ordered += series[0].mean < series[-1].mean
-        told.append(f"{series[0].mean:.0f} < {series[-1].mean:.0f}")
+        answers.append(less(series[0], series[-1]))
+        told.append(f"{series[0].told(3)} and {series[-1].told(3)}")
     return Claim(
         where=f"section 5, Figure 3({'a' if key == 'crash' else 'b'})",
         says="low probabilities are easier to be inferred than high ones",
         measured=f"{name} = {values[0]:g} against {values[-1]:g}, heartbeats by connectivity: {', '.join(told)} "
         f"({series[0].replications} replications)",
-        verdict=verdict(ordered == total),
+        verdict=verdict(every(answers)),
     )
 
 
@@ -98,22 +99,23 @@ def _double_effect(table: Table) -> Claim:
     """More links: more to learn, sooner told."""
     loss = max(table.values("loss"))
     series = table.series("heartbeats", "connectivity", {"loss": loss})
-    means = [point.mean for _, point in series]
+    points = points_of(series)
+    lowest = min(points, key=lambda point: point.mean)
     told = ", ".join(f"{x}: {point.told(3)}" for x, point in series)
-    hurts = means[-1] > min(means)
-    helps = means[0] > min(means)
+    hurts = False if points[-1] == lowest else less(lowest, points[-1])
+    helps = False if points[0] == lowest else less(lowest, points[0])
     because = (
         "the help is for the time that news travel, a few heartbeats among hundreds; the hurt, that the worst of "
         "ever more "
         "links must come to within the tolerance, is what is seen. Figure 4 shows the help by itself"
-        if hurts and not helps
+        if hurts and helps is False
         else ""
     )
     return Claim(
         where="section 5",
         says="connectivity helps convergence (news arrive sooner) and hurts it (more must be inferred)",
         measured=f"L = {loss:g}, heartbeats by connectivity: {told} ({replications(series)})",
-        verdict=verdict(hurts and helps, because),
+        verdict=verdict(every((hurts, helps)), because),
         because="" if hurts and helps else because,
     )
 
@@ -123,21 +125,25 @@ def _links_matter_more(crashes: Table, losses: Table) -> Claim:
     growth = []
     for table, key in ((crashes, "crash"), (losses, "loss")):
         series = table.series("heartbeats", "connectivity", {key: max(table.values(key))})
-        growth.append((series[0][1].mean, series[-1][1].mean))
-    (crash_first, crash_last), (loss_first, loss_last) = growth
-    crash_factor, loss_factor = crash_last / crash_first, loss_last / loss_first
+        growth.append(quotient(series[-1][1], series[0][1]))
+    crash_factor, loss_factor = growth
     because = (
         "in our reading a crashed step loses the messages of that step, so crashes too are learned link by link, "
         "from the same "
         "heartbeats: links are as numerous in both. A process' own estimate, from its clock, is right sooner"
     )
-    holds = loss_factor > 1.1 * crash_factor
+    holds = within(quotient(loss_factor, crash_factor), 1.1, math.inf)
     return Claim(
         where="section 5",
         says="the effects of connectivity are more noticeable for links (L) than for processes (P), links being more "
         "numerous",
-        measured=f"from the lowest to the highest connectivity, heartbeats grow {loss_factor:.2f} times with L = "
-        f"{max(losses.values('loss')):g} and {crash_factor:.2f} times with P = {max(crashes.values('crash')):g}",
+        measured=f"from the lowest to the highest connectivity, heartbeats grow {_told(loss_factor)} times with L "
+        f"= {max(losses.values('loss')):g} and {_told(crash_factor)} times with P = {max(crashes.values('crash')):g}, "
+        "by the intervals",
         verdict=verdict(holds, because),
         because="" if holds else because,
     )
+
+
+def _told(factor: Range) -> str:
+    return f"{factor.low:.2f} to {factor.high:.2f}"

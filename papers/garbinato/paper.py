@@ -1,9 +1,6 @@
 """Garbinato, Pedone, Schmidt 2004: adaptive diffusion."""
 
-from collections.abc import Mapping
-
-from papers.common.paper import Paper, Section
-from papers.common.table import Table
+from papers.common.paper import Paper
 from papers.garbinato.after_convergence import after_convergence
 from papers.garbinato.figure_1 import two_paths
 from papers.garbinato.figure_2 import messages
@@ -12,19 +9,15 @@ from papers.garbinato.figure_4 import size
 from papers.garbinato.heartbeats import heartbeats
 from papers.garbinato.unequal import unequal
 
-
-def sections(tables: Mapping[str, Table]) -> list[Section]:
-    crashes, losses = tables["convergence_crashes"], tables["convergence_losses"]
-    return [
-        two_paths(tables["two_paths"]),
-        messages(tables["messages_crashes"], tables["messages_losses"]),
-        unequal(tables["messages_unequal"]),
-        convergence(crashes, losses, tables["tolerance"]),
-        after_convergence(crashes, losses, tables["patience"]),
-        size(tables["size"]),
-        heartbeats(tables["heartbeats"], tables["line_19"]),
-    ]
-
+SECTIONS = (
+    lambda tables: two_paths(tables["two_paths"]),
+    lambda tables: messages(tables["messages_crashes"], tables["messages_losses"]),
+    lambda tables: unequal(tables["messages_unequal"]),
+    lambda tables: convergence(tables["convergence_crashes"], tables["convergence_losses"], tables["tolerance"]),
+    lambda tables: after_convergence(tables["convergence_crashes"], tables["convergence_losses"], tables["patience"]),
+    lambda tables: size(tables["size"]),
+    lambda tables: heartbeats(tables["heartbeats"], tables["line_19"]),
+)
 
 PAPER = Paper(
     name="garbinato",
@@ -43,5 +36,5 @@ PAPER = Paper(
         "heartbeats",
         "line_19",
     ),
-    sections=sections,
+    sections=SECTIONS,
 )

@@ -1,8 +1,11 @@
 """Section 4.1 of Schneider, Gries and Schlichting: what is done twice after a failure."""
 
+from papers.common.judging import about
 from papers.common.paper import Chart, Claim, Line, Listing, Section, verdict
 from papers.common.table import Table
 from papers.schneider.completion import SHAPES
+
+AS_MUCH = 2.0  # "about as much": neither is more than twice the other
 
 
 def duplication(table: Table) -> Section:
@@ -44,17 +47,17 @@ def _attempts(table: Table) -> Claim:
         says="if each processor is as likely to fail, about as much work is begun again in a chain as in a bush",
         measured=f"N = {largest}: {bush.told(3)} attempts a failure in a bush, {chain.told(3)} in a chain "
         f"({bush.replications} replications)",
-        verdict=verdict(bush.low <= 2 * chain.high and chain.low <= 2 * bush.high),
+        verdict=verdict(about(bush, chain, AS_MUCH)),
     )
 
 
 def _messages_again(table: Table) -> Claim:
     largest = max(table.values("sites"))
     bush, chain = (table.point("again", {"shape": shape, "sites": largest}) for shape in ("bush", "chain"))
-    alike = bush.low <= 2 * chain.high and chain.low <= 2 * bush.high
+    alike = about(bush, chain, AS_MUCH)
     because = (
         ""
-        if alike
+        if alike is not False
         else "all attempts after a bush's root come at once and each is a whole broadcast to everybody who "
         "has not acknowledged; in a chain there is one, and it stays in the chain"
     )

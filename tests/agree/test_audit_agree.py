@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.properties.random_traces import RandomTrace, live_trace, random_trace
+from tests.properties.random_traces import RandomTrace, calm_trace, live_trace, random_trace, stopped_trace, terms_of
 from tests.properties.stories import differences
 from tests.spark.trace_files import MadeRun, write_rows
 from tocsin.properties import FAIL, NOT_CHECKABLE, PASS, PROPERTIES
@@ -23,7 +23,7 @@ from tocsin.properties.audit.executor import LocalExecutor
 from tocsin.properties.audit.limits import Limits
 from tocsin.properties.kernels import scan
 from tocsin.properties.kernels.index import index_part
-from tocsin.properties.plain.check import check_rows
+from tocsin.properties.plain.check import check_rows, judge_rows
 from tocsin.traces.rows import BROADCAST, DELIVER, RECEIVE, SEND, Row
 
 BLOCK = 150  # traces in a test, and …
@@ -54,7 +54,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def audited(rows: list[Row], trace: RandomTrace, folder: Path, limits: Limits, row_group_size: int) -> AuditResult:
     path = write_rows(folder / "trace.parquet", rows, trace.one_clock, row_group_size)
     executor = LocalExecutor()
-    return audit(outline([str(path)], executor), executor, groups=trace.groups, limits=limits)
+    return audit(outline([str(path)], executor), executor, terms_of(trace), limits=limits)
 
 
 def unseen(seen: Counter[str]) -> list[str]:
@@ -69,11 +69,11 @@ def compare_block(mode: str, block: int, folder: Path) -> None:
     for seed in (*range(block * BLOCK, (block + 1) * BLOCK), *range(more, more + MORE_MAX)):
         if seed >= 1_000_000 and not unseen(seen):
             break
-        make = live_trace if seed % 3 == 0 else random_trace
+        make = (live_trace, random_trace, calm_trace, stopped_trace)[seed % 4]
         trace = make(seed)
         rng = Random(seed)
         limits, row_group_size = MODES[mode](rng), rng.choice([3, 10, 1000])
-        expected = check_rows(trace.rows, trace.groups, one_clock=trace.one_clock)
+        expected = judge_rows(trace.rows, terms_of(trace))
         found = audited(trace.rows, trace, folder, limits, row_group_size)
         wrong = list(differences(expected, found.report, trace.rows))
         assert not wrong, f"{make.__name__}({seed}), {mode}: {wrong}"

@@ -4,20 +4,29 @@ from collections import Counter
 
 import pytest
 
-from tests.properties.random_traces import RandomTrace, live_trace, random_trace, scattered_trace
+from tests.properties.random_traces import (
+    RandomTrace,
+    calm_trace,
+    live_trace,
+    random_trace,
+    scattered_trace,
+    stopped_trace,
+    terms_of,
+)
 from tests.properties.stories import differences, table_of
 from tocsin.properties import FAIL, NOT_CHECKABLE, PASS, PROPERTIES, Report
-from tocsin.properties.audit.tables import audit_table
-from tocsin.properties.plain.check import check_rows
+from tocsin.properties.audit.tables import judge_table
+from tocsin.properties.plain.check import judge_rows
 
 BLOCK = 400  # traces in a test
 BLOCKS = 5
+UNTIMED = [name for name in PROPERTIES if name != "settled"]  # without knowing when faults were over
 
 
 def compare(name_of_trace: str, trace: RandomTrace) -> Report:
     """Both on one trace; the verdicts."""
-    plain = check_rows(trace.rows, trace.groups, one_clock=trace.one_clock)
-    arrays = audit_table(table_of(trace.rows), trace.groups, trace.one_clock, PROPERTIES)
+    plain = judge_rows(trace.rows, terms_of(trace))
+    arrays = judge_table(table_of(trace.rows), terms_of(trace), trace.one_clock, PROPERTIES)
     assert tuple(plain.properties) == tuple(arrays.properties) == PROPERTIES
     for one, other in ((plain, arrays), (arrays, plain)):
         wrong = list(differences(one, other, trace.rows))
@@ -37,7 +46,7 @@ def verdicts_seen(traces: list[tuple[str, RandomTrace]]) -> Counter[tuple[str, s
 def test_random_traces(block: int) -> None:
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     seen = verdicts_seen([(f"random_trace({seed})", random_trace(seed)) for seed in seeds])
-    for name in PROPERTIES:  # what happened: traces in which every property holds prove little
+    for name in UNTIMED:  # what happened: traces in which every property holds prove little
         for verdict in (PASS, FAIL, NOT_CHECKABLE):
             assert seen[name, verdict] >= BLOCK // 100, (name, verdict, seen)
 
@@ -47,9 +56,28 @@ def test_traces_of_live_members(block: int) -> None:
     """With members that leave, repeats of producers, minority views, and logs of which retention dropped a part."""
     seeds = range(block * BLOCK, (block + 1) * BLOCK)
     seen = verdicts_seen([(f"live_trace({seed})", live_trace(seed)) for seed in seeds])
-    for name in PROPERTIES:
+    for name in UNTIMED:
         for verdict in (FAIL, NOT_CHECKABLE):
             assert seen[name, verdict] >= BLOCK // 200, (name, verdict, seen)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_traces_of_groups_that_were_stopped(block: int) -> None:
+    """All have left, or all but a few."""
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
+    seen = verdicts_seen([(f"stopped_trace({seed})", stopped_trace(seed)) for seed in seeds])
+    for name in ("agreement", "uniform_agreement", "safe"):
+        for verdict in (PASS, FAIL, NOT_CHECKABLE):
+            assert seen[name, verdict] >= BLOCK // 40, (name, verdict, seen)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_traces_of_which_it_is_known_when_faults_were_over(block: int) -> None:
+    """With missed ranges, lost broadcasts, new incarnations, and members that are running."""
+    seeds = range(block * BLOCK, (block + 1) * BLOCK)
+    seen = verdicts_seen([(f"calm_trace({seed})", calm_trace(seed)) for seed in seeds])
+    for verdict in (PASS, FAIL, NOT_CHECKABLE):
+        assert seen["settled", verdict] >= BLOCK // 40, (verdict, seen)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

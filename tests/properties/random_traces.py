@@ -6,6 +6,8 @@ Each trace draws how well its sites behave, so that every property passes in man
 from random import Random
 from typing import NamedTuple
 
+from tocsin.properties.terms import Patience, Terms
+from tocsin.traces.calm import Calm
 from tocsin.traces.rows import (
     BROADCAST,
     CRASH,
@@ -31,6 +33,12 @@ class RandomTrace(NamedTuple):
     rows: list[Row]
     groups: dict[str, list[str]]
     one_clock: bool
+    calm: Calm | None = None
+    patience: Patience | None = None
+
+
+def terms_of(trace: RandomTrace) -> Terms:
+    return Terms(trace.groups, trace.one_clock, trace.patience, trace.calm)
 
 
 def random_trace(seed: int) -> RandomTrace:
@@ -215,6 +223,85 @@ def live_trace(seed: int) -> RandomTrace:
             log[1:] = [row._replace(order=row.order + 1) for row in log[1:]]
         rows += log
     return trace._replace(rows=rows)
+
+
+def stopped_trace(seed: int) -> RandomTrace:
+    """A random trace of a group that was stopped: all but a few leave in the end, and some have lost a delivery."""
+    trace = random_trace(seed)
+    rng = Random(f"stopped {seed}")
+    careless = rng.choice([0.0, 0.0, 0.05])
+    staying = rng.choice([0.0, 0.0, 0.3])
+    logs: dict[tuple[str, str], list[Row]] = {}
+    for row in trace.rows:
+        if row.event != DELIVER or rng.random() >= careless:
+            logs.setdefault((row.run, row.site), []).append(row)
+    rows: list[Row] = []
+    for log in logs.values():
+        if rng.random() >= staying:
+            log.append(Row(log[0].run, log[0].site, 0, log[-1].time_us, LEAVE))
+        rows += [row._replace(order=order) for order, row in enumerate(log)]
+    return trace._replace(rows=rows)
+
+
+def calm_trace(seed: int) -> RandomTrace:
+    """A random trace of which it is said since when faults were over, of members that may be running: some are told
+    that they missed something or that a broadcast was lost, some have had another disk."""
+    trace = live_trace(seed)
+    rng = Random(f"calm {seed}")
+    logs: dict[tuple[str, str], list[Row]] = {}
+    for row in trace.rows:
+        logs.setdefault((row.run, row.site), []).append(row)
+    rows: list[Row] = []
+    for log in logs.values():
+        rows += _with_incarnations(rng, _with_gaps(rng, log) if rng.random() < 0.5 else log)
+    last_us = max((row.time_us for row in rows), default=0)
+    calm = Calm(
+        rng.randint(0, last_us + 1),
+        rng.choice([0, 3, 10, 100]),
+        frozenset(site for site in "abcd" if rng.random() < 0.1),
+        rng.choice([None, None, rng.randint(0, last_us + 1)]),
+        rng.random() < 0.2,
+    )
+    patience = Patience(rng.choice([0, 2, 10]), rng.choice([None, last_us, last_us + 5, last_us + 100]))
+    return trace._replace(
+        rows=rows, calm=calm if rng.random() < 0.95 else None, patience=patience if rng.random() < 0.4 else None
+    )
+
+
+def _with_gaps(rng: Random, log: list[Row]) -> list[Row]:
+    """Some deliveries are reported as missed, some broadcasts as lost; orders stay as they are."""
+    found: list[Row] = []
+    for row in log:
+        chance = rng.random()
+        size = rng.choice([1, 1, 2, 3, None])
+        if row.event == DELIVER and chance < 0.15:
+            seqno = rng.choice([row.seqno, None])
+            origin = rng.choice([row.origin, None]) if seqno is None else row.origin
+            row = row._replace(event=MISSED, size=size, seqno=seqno, origin=origin, view=None)
+        elif row.event in (ROLLBACK, DUPLICATE) and chance < 0.3:
+            row = row._replace(event=LOST)
+        elif row.event == SEND and chance < 0.5:
+            own = [each for each in log if each.event == BROADCAST]
+            if own:
+                lost = rng.choice(own)
+                row = row._replace(event=LOST, kind=None, peer=None, group=lost.group, origin=lost.origin)
+                row = row._replace(seqno=lost.seqno)
+        found.append(row)
+    return found
+
+
+def _with_incarnations(rng: Random, log: list[Row]) -> list[Row]:
+    """All rows of one incarnation, or the later ones of another, with their own orders."""
+    chance = rng.random()
+    if chance < 0.4:
+        return log
+    if chance < 0.7 or len(log) < 2:
+        return [row._replace(incarnation="i") for row in log]
+    half = rng.randrange(1, len(log))
+    first, second = rng.choice([("i", "x"), ("x", "i"), (None, "i")])  # names say nothing about which was first
+    early = [row._replace(incarnation=first) for row in log[:half]]
+    late = [row._replace(incarnation=second, order=row.order - log[half].order) for row in log[half:]]
+    return [*late, *early] if rng.random() < 0.5 else [*early, *late]
 
 
 def scattered_trace(seed: int) -> RandomTrace:

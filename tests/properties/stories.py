@@ -18,19 +18,22 @@ from tocsin.properties import FAIL, PASS, PROPERTIES, Report, Verdict
 from tocsin.properties.audit.tables import audit_table
 from tocsin.properties.audit.tally import AT_LEAST
 from tocsin.properties.plain.check import check_rows
+from tocsin.properties.terms import Patience
+from tocsin.traces.calm import Calm
 from tocsin.traces.rows import Row
 from tocsin.traces.schema import ROWS
 
 TOO_LARGE = "too large to be opened at once"
-NUMBERS = ("order", "time_us", "seqno", "size", "position", "view")
+NUMBERS = ("order", "time_us", "seqno", "size", "position", "view", "number")
 
 
 def told(story: str, run: str = "story") -> list[Row]:
-    """The rows of a story, each site's together."""
-    logs: dict[str, list[Row]] = {}
+    """The rows of a story, each log's together."""
+    logs: dict[tuple[str, str | None], list[Row]] = {}
     for number, line in enumerate(filter(None, (line.split("#")[0].strip() for line in story.splitlines()))):
         site, event, *words = line.split()
-        log = logs.setdefault(site, [])
+        incarnation = next((word.partition("=")[2] for word in words if word.startswith("incarnation=")), None)
+        log = logs.setdefault((site, incarnation), [])
         columns: dict[str, Any] = {"order": log[-1].order + 1 if log else 0, "time_us": number}
         for word in words:
             if "=" in word:
@@ -64,11 +67,18 @@ def shown(verdict: Verdict) -> list[str]:
     return lines
 
 
-def verdict(name: str, story: str, groups: dict[str, list[str]] | None = None, one_clock: bool = False) -> Verdict:
+def verdict(
+    name: str,
+    story: str,
+    groups: dict[str, list[str]] | None = None,
+    one_clock: bool = False,
+    calm: Calm | None = None,
+    patience: Patience | None = None,
+) -> Verdict:
     """The verdict of one property on a story, after both engines gave the same one."""
     rows = told(story)
-    plain = check_rows(rows, groups, one_clock=one_clock)
-    arrays = audit_table(table_of(rows), groups or {}, one_clock, PROPERTIES)
+    plain = check_rows(rows, groups, one_clock=one_clock, calm=calm, patience=patience)
+    arrays = audit_table(table_of(rows), groups or {}, one_clock, PROPERTIES, calm, patience)
     assert [*differences(plain, arrays, rows)] == []
     return plain[name]
 

@@ -9,7 +9,10 @@ import pytest
 
 from tocsin.core.errors import InputError
 from tocsin.properties import check
-from tocsin.properties.checking import PLAIN_ROWS_MAX
+from tocsin.properties.audit.audit import audit, outline
+from tocsin.properties.audit.executor import LocalExecutor
+from tocsin.properties.checking import NOTED_ROWS_MAX, PLAIN_ROWS_MAX
+from tocsin.properties.plain.check import check_rows
 from tocsin.properties.report import Report
 from tocsin.traces.rows import TOO_LARGE, Row
 from tocsin.traces.schema import ROWS
@@ -101,3 +104,37 @@ def test_strings_of_the_view_kind_will_do(tmp_path: Path, column: str, kind: Any
     table = made(MANY, {"event": "view", "view": 1, "members": ["a"]}, {})
     index = table.schema.get_field_index(column)
     assert check(table.set_column(index, column, table.column(column).cast(kind))) == plain[-1]
+
+
+def test_more_files_than_few_rows_are_all_read(tmp_path: Path) -> None:
+    """A message that the last file delivers twice is found, whether the files or their folder are named."""
+    paths = [tmp_path / f"{number:04}.parquet" for number in range(PLAIN_ROWS_MAX + 2)]
+    rows = [Row("run 0", "a", 0, 0, "broadcast", "g", "a", 0), Row("run 0", "a", 1, 1, "deliver", "g", "a", 0)]
+    for number, path in enumerate(paths):
+        if path == paths[-1]:
+            rows.append(rows[-1]._replace(order=2))
+        table = pa.Table.from_pylist([row._replace(run=f"run {number}")._asdict() for row in rows], ROWS)
+        pq.write_table(table, path)
+    for source in (paths, tmp_path, iter(paths)):
+        report = check(source)
+        assert (report.rows, report.runs) == (2 * len(paths) + 1, len(paths))
+        assert report["integrity"][:3] == ("fail", 2 * len(paths) + 1, 1)
+
+
+def test_no_rows_at_all() -> None:
+    """An idle group has no files yet."""
+    executor = LocalExecutor()
+    for report in (check([]), audit(outline([], executor), executor).report):
+        assert (report.rows, report.runs, report.sites) == (0, 0, 0)
+        assert {verdict.verdict for verdict in report.properties.values()} == {"not checkable"}
+
+
+@pytest.mark.parametrize(("noted", "packets"), [(FEW, MANY), (NOTED_ROWS_MAX, 0), (NOTED_ROWS_MAX - 1, MANY)])
+def test_rows_in_memory_are_decided_alike_few_or_many(noted: int, packets: int) -> None:
+    rows = [
+        Row("run", "a", at, at, "deliver" if at % 2 else "broadcast", "g", "a", at // 2, view=None)
+        for at in range(noted)
+    ]
+    rows += [Row("run", "a", noted + at, noted, "send", kind="ack", peer="b") for at in range(packets)]
+    rows.append(Row("run", "a", noted + packets, noted, "deliver", "g", "a", 0))  # once more
+    assert check(iter(rows)) == check_rows(rows)

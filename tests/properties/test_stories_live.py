@@ -6,6 +6,7 @@ from tests.properties.stories import told, verdict
 from tocsin.core.errors import InputError
 from tocsin.properties import FAIL, NOT_CHECKABLE, PASS
 from tocsin.properties.plain.check import check_rows
+from tocsin.properties.report import NOBODY_ASKED
 
 # Leaving
 
@@ -17,6 +18,95 @@ def test_a_site_that_left_owes_nothing_of_what_the_others_delivered() -> None:
     assert verdict("agreement", story.format(last="leave")).verdict == PASS
     assert verdict("agreement", story.format(last="send kind=token")).verdict == FAIL
     assert verdict("agreement", story.format(last="leave \n b recover")).verdict == FAIL  # it is back
+
+
+STOPPED = """
+    a broadcast g:a/0
+    a broadcast g:a/1
+    a broadcast g:a/2
+    a deliver g:a/0
+    a deliver g:a/1
+    a deliver g:a/2
+    a {end}
+    b deliver g:a/0
+    {second}
+    b deliver g:a/2
+    b {end}
+"""
+
+
+@pytest.mark.parametrize("name", ["agreement", "uniform_agreement"])
+def test_when_everybody_has_left_all_but_the_last_message_of_a_stream_is_asked_for(name: str) -> None:
+    found = verdict(name, STOPPED.format(end="leave", second="b deliver g:a/1"))
+    assert (found.verdict, found.checked) == (PASS, 2)
+    found = verdict(name, STOPPED.format(end="leave", second=""))
+    assert (found.verdict, found.checked, found.violations) == (FAIL, 2, 1)
+    assert found.why == "site b, a member of g until it left, never delivered g:a/1, but later ones of its stream"
+    assert verdict(name, STOPPED.format(end="send kind=token", second="b deliver g:a/1")).checked == 3
+
+
+def test_what_a_site_that_left_took_back_does_not_show_a_gap() -> None:
+    story = STOPPED.format(end="leave", second="").replace("b leave", "b rollback g:a/2 \n b leave")
+    found = verdict("agreement", story)
+    assert (found.verdict, found.checked) == (PASS, 2)  # of a, who has both
+    assert verdict("agreement", story.replace("b leave", "b deliver g:a/2 \n b leave")).verdict == FAIL
+
+
+def test_who_left_before_the_others_installed_a_view_without_it_is_asked_all_the_same() -> None:
+    story = """
+        a view view=1 members=a,b,c
+        b view view=1 members=a,b,c
+        c view view=1 members=a,b,c
+        a deliver g:x/0
+        {second}
+        a deliver g:x/2
+        a leave
+        b deliver g:x/0
+        b deliver g:x/1
+        b deliver g:x/2
+        b view view=2 members=b,c
+        b leave
+        c deliver g:x/0
+        c deliver g:x/1
+        c view view=2 members=b,c
+        c leave
+    """
+    assert verdict("agreement", story.format(second="a deliver g:x/1")).verdict == PASS
+    found = verdict("agreement", story.format(second=""))
+    assert (found.verdict, found.checked, found.violations) == (FAIL, 2, 1)
+    removed = story.format(second="").replace("a leave", "a view view=2 members=b,c \n a leave")
+    assert verdict("agreement", removed).verdict == PASS  # it was no member when it left
+
+
+@pytest.mark.parametrize("end", ["leave", "crash"])
+def test_where_nobody_can_be_asked_nothing_is_checked(end: str) -> None:
+    story = f"a broadcast g:a/0 \n a deliver g:a/0 \n a {end} \n b receive a/0 kind=data \n b deliver g:a/0 \n b {end}"
+    found = verdict("uniform_agreement", story)
+    assert (found.verdict, found.checked, found.why) == (NOT_CHECKABLE, 0, NOBODY_ASKED)
+    report = check_rows(told(story))
+    assert "uniform_agreement" in report.unasked("safe") and "uniform_agreement" not in report.unchecked("safe")
+    found = verdict("safe", story)
+    expected = (NOT_CHECKABLE, 0, NOBODY_ASKED) if end == "leave" else (PASS, 2, None)  # who crashed had to have it
+    assert (found.verdict, found.checked, found.why) == expected
+
+
+def test_safe_asks_a_site_that_left_for_what_it_had_passed() -> None:
+    story = """
+        a receive x/0 kind=data
+        a deliver g:x/0
+        b deliver g:x/0
+        b deliver g:x/1
+        a deliver g:x/1
+        {later}
+        b leave
+        a leave
+    """
+    found = verdict("safe", story.format(later="a deliver g:x/2"))
+    assert (found.verdict, found.checked) == (PASS, 4)
+    lacking = story.format(later="a deliver g:x/2 \n b deliver g:x/3").replace("b deliver g:x/1", "")
+    found = verdict("safe", lacking)
+    assert (found.verdict, found.violations) == (FAIL, 2)
+    assert found.why == "site a delivered g:x/1, which member b never received"
 
 
 def test_what_a_site_that_left_had_delivered_counts() -> None:

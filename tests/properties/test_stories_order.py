@@ -36,6 +36,12 @@ def test_causal_broken_by_what_the_origin_had_delivered() -> None:
     assert found.why == expected
 
 
+def test_causal_broken_at_the_very_site_that_made_the_link() -> None:
+    """Its delivery of the cause is both a link of the chain and what came too late: three rows, not four."""
+    found = verdict("causal", "b broadcast g:b/0 \n a deliver g:a/0 \n a deliver g:b/0 \n a broadcast g:a/0")
+    assert shown(found) == ["a deliver g:b/0", "a broadcast g:a/0", "a deliver g:a/0"]
+
+
 def test_causal_broken_by_two_broadcasts_of_one_site_to_two_groups() -> None:
     found = verdict("causal", "a broadcast g:a/0 \n a broadcast h:a/1 \n b deliver h:a/1 \n b deliver g:a/0")
     assert shown(found) == ["a broadcast g:a/0", "a broadcast h:a/1", "b deliver h:a/1", "b deliver g:a/0"]

@@ -86,7 +86,36 @@ def test_a_crashed_site_owes_itself_nothing_until_it_is_back() -> None:
 def test_a_source_outside_the_group_owes_itself_nothing() -> None:
     story = "a broadcast g:a/0 \n b deliver g:a/0"
     assert verdict("validity", story).verdict == FAIL  # taken for a member, because it broadcast to the group
-    assert verdict("validity", story, groups={"g": ["b"]}).verdict == NOT_CHECKABLE
+    found = verdict("validity", story, groups={"g": ["b"]})
+    assert (found.verdict, found.checked) == (PASS, 1)
+
+
+def test_members_owe_what_a_correct_outside_source_broadcasts() -> None:
+    story = "a broadcast g:a/0 \n b send kind=probe \n c send kind=probe"
+    groups = {"g": ["b", "c"]}
+    found = verdict("validity", story, groups)
+    assert (found.verdict, found.violations, shown(found)) == (FAIL, 1, ["a broadcast g:a/0"])
+    assert found.why == "no member of g that is up delivered g:a/0, of site a, which is up too"
+    assert verdict("validity", story + "\n a crash", groups).verdict == NOT_CHECKABLE
+    assert verdict("validity", story + "\n b crash \n c crash", groups).verdict == NOT_CHECKABLE
+    assert verdict("validity", story + "\n b deliver g:a/0", groups).verdict == PASS
+    assert verdict("validity", story + "\n b deliver g:a/0 \n b crash", groups).verdict == FAIL
+    assert verdict("validity", story + "\n b duplicate g:a/0", groups).verdict == PASS
+
+
+def test_agreement_takes_an_outside_source_to_every_member() -> None:
+    story = "a broadcast g:a/0 \n b deliver g:a/0 \n c send kind=probe"
+    groups = {"g": ["b", "c"]}
+    assert verdict("validity", story, groups).verdict == PASS
+    assert verdict("agreement", story, groups).verdict == FAIL
+
+
+def test_an_outside_source_of_a_group_that_changes() -> None:
+    """Only a member that was one all along is relied on."""
+    story = "a broadcast g:a/0 \n b view view=1 members=b group=g"
+    assert verdict("validity", story, {"g": ["b"]}).verdict == FAIL
+    assert verdict("validity", story, {"g": ["c"]}).verdict == NOT_CHECKABLE
+    assert verdict("validity", story + "\n b view view=2 members=a,b group=g", {"g": ["b"]}).verdict == NOT_CHECKABLE
 
 
 def test_a_member_lacks_what_another_delivered() -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.properties.stories import shown, verdict
+from tests.properties.stories import shown, table_of, told, verdict
 from tocsin.properties import FAIL, NOT_CHECKABLE, PASS
+from tocsin.properties.audit.tables import audit_table
+from tocsin.properties.plain.check import check_rows
 
 
 def test_delivered_before_a_member_has_it() -> None:
@@ -20,6 +22,15 @@ def test_delivered_and_a_member_never_had_it() -> None:
     found = verdict("safe", story)
     assert (found.verdict, shown(found)) == (FAIL, ["a deliver all:a/0"])
     assert found.why == "site a delivered all:a/0, which member c never received"
+
+
+def test_a_site_may_have_an_empty_name() -> None:
+    rows = told("n receive g:a/0 kind=data time_us=50 \n n deliver g:a/0 time_us=60 \n a broadcast g:a/0 time_us=1")
+    rows += [rows[-1]._replace(order=1, time_us=2, event="deliver")]
+    for name in ("n", ""):
+        renamed = [row._replace(site=name) if row.site == "n" else row for row in rows]
+        for report in (check_rows(renamed, one_clock=True), audit_table(table_of(renamed), {}, True, ["safe"])):
+            assert report["safe"][:3] == (FAIL, 2, 1)
 
 
 def test_safe_asks_the_members_of_the_view() -> None:

@@ -15,6 +15,7 @@ from tocsin.properties.audit.audit import Sort, audit, outline
 from tocsin.properties.audit.columns import TraceMap, read_trace_map
 from tocsin.properties.audit.executor import LocalExecutor
 from tocsin.properties.audit.limits import Limits
+from tocsin.properties.terms import Terms
 from tocsin.spark.audit.settings import limits_from_settings
 from tocsin.spark.audit.sorting import sort_here
 from tocsin.traces.rows import Row
@@ -116,7 +117,7 @@ def test_a_missing_column_takes_what_depends_on_it_and_no_more(tmp_path: Path) -
     pq.write_table(trace_table(rows).drop_columns(["members"]), tmp_path / "t.parquet")
     report = audited(tmp_path / "t.parquet")
     unknown = {name for name, verdict in report.properties.items() if verdict.verdict == NOT_CHECKABLE}
-    assert unknown == {"validity", "agreement", "uniform_agreement", "safe", "view_synchrony"}
+    assert unknown == {"validity", "agreement", "uniform_agreement", "safe", "view_synchrony", "settled"}
     assert "no columns `view` and `members`" in (report.properties["agreement"].why or "")
     assert report.properties["multiple_group"].verdict == PASS
 
@@ -192,7 +193,7 @@ def test_many_runs_in_one_file_and_one_run_in_many(tmp_path: Path) -> None:
         write_rows(tmp_path / "t" / f"{number}.parquet", one, row_group_size=10)
     every = [row for run in runs for row in run] + made_rows(33, "live")
     for limits in (Limits(), Limits(run_rows=1, task_rows=60), Limits(task_rows=50)):
-        report = audited(tmp_path / "t", groups=GROUPS, limits=limits)
+        report = audited(tmp_path / "t", terms=Terms(GROUPS), limits=limits)
         assert same(report, check(every, GROUPS))
         assert report.runs == 13
         witness = report.properties["agreement"].evidence

@@ -20,6 +20,7 @@ from tocsin.properties import Report, check
 from tocsin.properties.audit.audit import audit, outline
 from tocsin.properties.audit.executor import Executor, LocalExecutor
 from tocsin.properties.audit.limits import Limits
+from tocsin.properties.terms import Terms
 from tocsin.spark.audit.executor import SparkExecutor
 from tocsin.spark.audit.sorting import sort_with_spark
 from tocsin.spark.session import SessionOptions, open_session, watched
@@ -49,7 +50,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audited(folder: Path, executor: Executor) -> Report:
-    result = audit(outline([str(folder)], executor), executor, groups=GROUPS, limits=LIMITS)
+    result = audit(outline([str(folder)], executor), executor, Terms(GROUPS), limits=LIMITS)
     assert "wrong" in result.opened and "right" not in result.opened
     return result.report
 
@@ -80,7 +81,7 @@ def test_spark_sorts_what_is_not_sorted(spark: "SparkSession", tmp_path: Path) -
     found = audit(
         outline([str(path)], executor),
         executor,
-        groups=GROUPS,
+        Terms(GROUPS),
         sort=lambda files, rows, trace_map: sort_with_spark(spark, files, rows, trace_map, str(tmp_path)),
     )
     expected = check(rows, GROUPS, one_clock=True)

@@ -14,7 +14,7 @@ from tests.spark.clusters import connect_server, standalone_cluster
 from tocsin.core.errors import InputError
 from tocsin.spark.sweep.grid import Grid, load_grid
 from tocsin.spark.sweep.results import Results
-from tocsin.spark.sweep.sources import code_version, files_to_ship, sources_of
+from tocsin.spark.sweep.sources import CodeVersions, code_version, files_to_ship
 from tocsin.spark.sweep.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_bad_arguments_name_their_cell(lab: Path) -> None:
 
 def test_the_version_is_that_of_everything_the_experiment_imports(lab: Path) -> None:
     grid = load(lab)
-    used = set(sources_of(grid))
+    used = set(CodeVersions(grid).sources(0))
     own = {name for name in used if not name.startswith("tocsin")}
     assert own == {"lab", "lab.delays", "lab.helpers.counts", "lab_units"}
     assert {"tocsin.spark.sweep.experiment", "tocsin.sim.kernel", "tocsin.core.config"} <= used
@@ -136,11 +136,11 @@ def test_the_version_is_that_of_everything_the_experiment_imports(lab: Path) -> 
 
 def test_protocols_that_a_grid_or_an_experiment_names_count(lab: Path) -> None:
     machine = "tocsin.protocols.baselines.lamport.machine"
-    assert machine not in sources_of(load(lab))
+    assert machine not in CodeVersions(load(lab)).sources(0)
     (lab / "lab" / "delays.py").write_text(EXPERIMENT + "\nWHICH = 'lamport'\n")
-    assert machine in sources_of(load(lab))
+    assert machine in CodeVersions(load(lab)).sources(0)
     (lab / "g.json").write_text(json.dumps({"scenario": {"protocol": "lamport", "sites": 3}}))
-    found = set(sources_of(load_grid(lab / "g.json")))
+    found = set(CodeVersions(load_grid(lab / "g.json")).sources(0))
     assert {machine, "tocsin.properties.plain.causal", "tocsin.sim.networks.lossy"} <= found
     assert "tocsin.protocols.counter_token.machine" not in found
 
@@ -154,7 +154,7 @@ def test_whole_packages_are_shipped_and_ours_never() -> None:
 
 def test_of_installed_packages_only_the_experiments_own_is_followed(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tocsin.spark.sweep.sources.INSTALLED", {lab.name})
-    assert not any(name.startswith("lab_units") for name in sources_of(load(lab)))
+    assert not any(name.startswith("lab_units") for name in CodeVersions(load(lab)).sources(0))
     assert set(files_to_ship("lab.delays:Slow")) == {
         f"lab/{name}.py" for name in ("__init__", "delays", "helpers/counts", "unused")
     }
@@ -164,7 +164,7 @@ def test_of_installed_packages_only_the_experiments_own_is_followed(lab: Path, m
 @pytest.mark.xdist_group("spark")
 def test_workers_find_an_experiment_that_only_this_process_can_see(lab: Path, spark: "SparkSession") -> None:
     grid = load(lab)
-    results = Results(lab / "out", grid, "code")
+    results = Results(lab / "out", grid, lambda _: "code")
     results.open(keep_old=False)
     Sweep(spark, grid, results, 2).run()
     assert {cell.status for cell in results.cells.values()} == {"ok"}, next(iter(results.cells.values()))

@@ -4,12 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tocsin.core.errors import InputError
 from tocsin.spark.sweep.cell import CellResult
 from tocsin.spark.sweep.grid import Grid, load_grid
-from tocsin.spark.sweep.results import Results
+from tocsin.spark.sweep.results import Results, read_status
+from tocsin.spark.sweep.sources import CodeVersions, code_version
 from tocsin.spark.sweep.statistics import mean_and_half_width, student_quantile
 from tocsin.spark.sweep.wanted import missing_cells, wanted_cells
 
@@ -95,7 +98,7 @@ def result(combination: int, replicate: int, value: float, status: str = "ok") -
 def test_replications_grow_until_the_precision_is_reached(tmp_path: Path) -> None:
     precise = {"metric": "m", "half_width": 0.05, "at_most": 20}
     noisy = grid(tmp_path, grid={"sites": [3, 4]}, replications=4, precision=precise)
-    results = Results(tmp_path / "out", noisy, "code")
+    results = Results(tmp_path / "out", noisy, lambda _: "code")
     results.open(keep_old=False)
     assert len(wanted_cells(noisy, results)) == 8
     results.add([result(0, replicate, 10.0 + 0.001 * replicate) for replicate in range(4)])  # at once precise
@@ -121,34 +124,92 @@ def test_students_t() -> None:
 
 def test_results_of_another_code_are_not_mixed_in(tmp_path: Path) -> None:
     one = grid(tmp_path, grid={"sites": [3]}, replications=2)
-    old = Results(tmp_path / "out", one, "old")
+    old = Results(tmp_path / "out", one, lambda _: "old")
     old.open(keep_old=False)
     old.add([result(0, 0, 1.0)])
-    again = Results(tmp_path / "out", one, "old")
+    again = Results(tmp_path / "out", one, lambda _: "old")
     again.open(keep_old=False)
     assert again.find(0, 0) is not None
-    kept_apart = Results(tmp_path / "out", one, "new")
+    kept_apart = Results(tmp_path / "out", one, lambda _: "new")
     kept_apart.open(keep_old=True)
     assert kept_apart.find(0, 0) is None and (tmp_path / "out" / "waves" / "old").is_dir()
-    replaced = Results(tmp_path / "out", one, "new")
+    replaced = Results(tmp_path / "out", one, lambda _: "new")
     replaced.open(keep_old=False)
     assert replaced.find(0, 0) is None and not (tmp_path / "out" / "waves" / "old").exists()
 
 
+def test_only_what_a_sweep_wrote_and_has_become_old_is_removed(tmp_path: Path) -> None:
+    one = grid(tmp_path, grid={"sites": [3]}, replications=2)
+    other = grid(tmp_path, grid={"sites": [4]}, replications=2)
+    waves = tmp_path / "out" / "waves"
+    for cells, code in ((one, "first"), (other, "second")):
+        results = Results(tmp_path / "out", cells, lambda _, code=code: code)  # type: ignore[misc]
+        results.open(keep_old=False)
+        results.add([result(0, 0, 1.0)])
+    (waves / "my_recordings").mkdir()
+    (waves / "my_recordings" / "song.wav").write_bytes(b"la la")
+    (waves / "first" / "notes.txt").write_text("mine")
+    pq.write_table(pa.table({"a": [1]}), waves / "my_recordings" / "000007.parquet")
+    changed = Results(tmp_path / "out", one, lambda _: "third")
+    changed.open(keep_old=False)
+    assert changed.find(0, 0) is None
+    left = sorted(str(path.relative_to(waves)) for path in waves.rglob("*") if path.is_file())
+    mine = ["first/notes.txt", "my_recordings/000007.parquet", "my_recordings/song.wav"]
+    assert left == [*mine, "second/000001.parquet"], "what the other grid found is not this one's to remove"
+    (waves / "second" / "000009.parquet").write_bytes(b"not Parquet")
+    with pytest.raises(InputError, match=r"second/000009.parquet: expected finished cells of a sweep.*remove the file"):
+        Results(tmp_path / "out", other, lambda _: "second").open(keep_old=False)
+
+
+def test_a_cell_keeps_its_version_in_a_larger_grid(tmp_path: Path) -> None:
+    small = grid(tmp_path, grid={"protocol": ["ack_all"]})
+    large = grid(tmp_path, grid={"protocol": ["ack_all", "lamport"]})
+    assert small.key(0, 0) == large.key(0, 0)
+    assert CodeVersions(small).of(0) == CodeVersions(large).of(0) != CodeVersions(large).of(1)
+    assert code_version(small) != code_version(large)
+    first = Results(tmp_path / "out", small, CodeVersions(small).of)
+    first.open(keep_old=False)
+    first.add([result(0, 0, 1.0)])
+    second = Results(tmp_path / "out", large, CodeVersions(large).of)
+    second.open(keep_old=False)
+    assert second.find(0, 0) is not None and second.find(1, 0) is None
+    second.add([result(1, 0, 1.0)])
+    first.open(keep_old=False)
+    second.open(keep_old=False)
+    assert second.find(0, 0) is not None and second.find(1, 0) is not None, "the smaller grid left it there"
+
+
+def test_faults_beyond_the_assumptions_are_refused_unless_the_grid_says_so(tmp_path: Path) -> None:
+    faults = [{"at_us": 1, "crash": ["a"]}, {"at_us": 2, "leave": ["b"]}]
+    with pytest.raises(InputError, match=r"cell with sites = 3: `faults\[1\].leave`: a fault outside the assumptions"):
+        grid(tmp_path, scenario={**BASE, "faults": faults}, grid={"sites": [3]})
+    assert (
+        grid(tmp_path, scenario={**BASE, "faults": faults}, grid={"sites": [3]}, beyond_assumptions=True).combinations
+        == 1
+    )
+
+
+@pytest.mark.parametrize("content", ["[1]", "{}", '{"cells": "many"}', "", "\xff"])
+def test_a_status_that_is_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "status.json").write_text(content)
+    with pytest.raises(InputError, match=r"expected the folder of a sweep, found no readable status\.json"):
+        read_status(tmp_path)
+
+
 def test_two_sweeps_do_not_work_in_one_folder(tmp_path: Path) -> None:
     one = grid(tmp_path, grid={"sites": [3]})
-    first, second = Results(tmp_path / "out", one, "code"), Results(tmp_path / "out", one, "code")
+    first, second = Results(tmp_path / "out", one, lambda _: "code"), Results(tmp_path / "out", one, lambda _: "code")
     with first.locked(), pytest.raises(InputError, match="another sweep is running"), second.locked():
         pass
 
 
 def test_a_half_written_wave_is_never_read(tmp_path: Path) -> None:
     one = grid(tmp_path, grid={"sites": [3]})
-    results = Results(tmp_path / "out", one, "code")
+    results = Results(tmp_path / "out", one, lambda _: "code")
     results.open(keep_old=False)
     results.add([result(0, 0, 1.0)])
     waves = tmp_path / "out" / "waves" / "code"
     (waves / ".000001.parquet.x").write_bytes((waves / "000000.parquet").read_bytes()[:50])
-    again = Results(tmp_path / "out", one, "code")
+    again = Results(tmp_path / "out", one, lambda _: "code")
     again.open(keep_old=False)
     assert len(again.cells) == 1 and sorted(path.name for path in waves.iterdir()) == ["000000.parquet"]

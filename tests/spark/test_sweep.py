@@ -39,7 +39,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def sweep(session: "SparkSession", path: Path, out: Path, cores: int = 2) -> Results:
     grid = load_grid(path)
-    results = Results(out, grid, "code")
+    results = Results(out, grid, lambda _: "code")
     results.open(keep_old=False)
     results.write_table(Sweep(session, grid, results, cores).run())
     return results
@@ -71,7 +71,7 @@ def test_only_what_is_missing_runs(spark: "SparkSession", tmp_path: Path) -> Non
 def test_a_bad_cell_is_a_row_and_progress_is_told(spark: "SparkSession", tmp_path: Path) -> None:
     path = write_grid(tmp_path, limits={"seconds": 0.001}, replications=1)
     grid = load_grid(path)
-    results = Results(tmp_path / "out", grid, "code")
+    results = Results(tmp_path / "out", grid, lambda _: "code")
     results.open(keep_old=False)
     seen: list[Progress] = []
     wanted = Sweep(spark, grid, results, 2, watch=seen.append).run()

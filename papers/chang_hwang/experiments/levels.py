@@ -92,7 +92,7 @@ class Run:
     def service(self) -> str:
         """The highest of basic … safe that the run keeps, or none."""
         found = check(self.rows, {"all": self.names}, one_clock=True)
-        kept = [level for level in LEVELS if found.holds(level)]
+        kept = [level for level in LEVELS if not found.failed(level)]
         return kept[-1] if kept else "none"
 
 

@@ -12,9 +12,9 @@ from papers.chang_hwang.experiments.levels import SERVICES, Kept
 from papers.chang_hwang.experiments.repair import Repair
 from papers.chang_hwang.experiments.shared_load import SharedLoad
 from papers.chang_hwang.formulas import delay, num, requests, tokens
-from papers.chang_hwang.paper import PAPER, sections
+from papers.chang_hwang.paper import PAPER
 from papers.common.paper import AGREES, DIFFERS, NOT_REPRODUCED, Claim
-from papers.common.reproduction import FOLDER, grid_file
+from papers.common.reproduction import FOLDER, grid_file, sections_of
 from papers.common.table import Mean, Point, Table
 from papers.common.tests.small_tables import altered, judged
 from tocsin.spark.sweep.grid import load_grid
@@ -173,7 +173,7 @@ def tables() -> dict[str, Table]:
 
 
 def claims(found: dict[str, Table]) -> list[Claim]:
-    return [claim for section in sections(found) for claim in section.claims]
+    return [claim for section in sections_of(PAPER, found, ()) for claim in section.claims]
 
 
 @pytest.fixture(name="made", scope="module")

@@ -41,7 +41,7 @@ def reproduced() -> Reproduced:
         Claim("Figure 3", "e", "3", NOT_REPRODUCED),
     ]
     section = Section("Times", "Text.", claims, [chart], [Listing("Rows", ["x", "y"], [["1", "2"]])])
-    paper = Paper("some", "Somebody 1999", (), lambda tables: [section])
+    paper = Paper("some", "Somebody 1999", (), (lambda tables: section,))
     table = table_of({2: [1.0, 2.0]})
     return Reproduced([(paper, [section])], {"times": table}, True, "abc", 2, 2, 1.5, 3.0, ["times: cell 7: timeout"])
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,18 @@ import pytest
 from papers.common.paper import (
     AGREES,
     DIFFERS,
+    NOT_DECIDED,
     NOT_REPRODUCED,
+    TOO_WIDE,
+    Claim,
+    Paper,
+    Section,
 )
-from papers.common.reproduction import FOLDER, NAMES, Reproduction, load_grids, papers, write_all
+from papers.common.reproduction import FOLDER, NAMES, Reproduction, load_grids, papers, sections_of, write_all
+from papers.common.table import Mean, Point, Table
 from tests.spark.clusters import standalone_cluster
 from tocsin.core.errors import InputError
-from tocsin.spark.sweep.sources import code_version, sources_of
+from tocsin.spark.sweep.sources import CodeVersions, code_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,10 +56,43 @@ def test_the_version_of_a_result_is_that_of_what_it_depends_on() -> None:
     assert code_version(first) == code_version(grids["schneider_duplication"]) != code_version(second)
 
     needed = {"protocols.baselines.push_gossip.machine", "sim.kernel", "core.rng", "planning.reliability"}
-    used = set(sources_of(second))
+    used = set(CodeVersions(second).sources(0))
     assert {f"tocsin.{name}" for name in needed} | {"papers.garbinato.experiments.regular"} <= used
     for other in ("tocsin.protocols.tree_ack.machine", "tocsin.sim.explore.search", "papers.schneider.experiments"):
         assert other not in used, "a change there leaves the results as they are"
+
+
+def test_what_rests_on_cells_that_failed_is_not_decided() -> None:
+    """Whether a section could be made from what is left or not; sections that rest on other grids are as they were."""
+    whole = Table("test_whole", [Mean({}, "m", Point(1.0, 0.0, 1), 1.0, 1.0)])
+    broken = Table("test_broken", [])
+
+    def section(*needed: str) -> Callable[[Mapping[str, Table]], Section]:
+        def make(tables: Mapping[str, Table]) -> Section:
+            found = [tables[name].rows for name in needed]
+            return Section("made", "", [Claim("here", "it is so", str(max(found)[0].point.mean), AGREES)])
+
+        return make
+
+    paper = Paper(
+        "test", "A test", ("whole", "broken"), (section("whole"), section("whole", "broken"), section("broken"))
+    )
+    tables = {"whole": whole, "broken": broken}
+    first, second, third = sections_of(paper, tables, {"test_broken"})
+    assert [claim.verdict for claim in first.claims] == [AGREES]
+    assert [claim.verdict for claim in second.claims] == [NOT_DECIDED] and second.title == "made"
+    assert [claim.verdict for claim in third.claims] == [NOT_DECIDED] and third.title == "Not made: broken"
+    assert all("failed" in claim.because for part in (second, third) for claim in part.claims)
+    with pytest.raises(IndexError):
+        sections_of(paper, tables, ())  # with all cells there it is a fault of ours, and is not hidden
+
+
+def test_an_interval_that_is_too_wide_is_told() -> None:
+    def make(_: Mapping[str, Table]) -> Section:
+        return Section("made", "", [Claim("here", "it is so", "1 ± 9", NOT_DECIDED, "a reason why it would differ")])
+
+    (section,) = sections_of(Paper("test", "A test", (), (make,)), {}, ())
+    assert section.claims[0].because == TOO_WIDE
 
 
 @pytest.mark.spark
@@ -90,7 +130,10 @@ def reproduce(out: Path, *words: str) -> dict[str, Any]:
 def test_quick_makes_the_page_and_a_cluster_the_same_figures(tmp_path: Path) -> None:
     here = reproduce(tmp_path / "here", "--quick")
     assert not here["failed"] and len(here["claims"]) >= 40
-    assert all(claim["measured"] and claim["verdict"] in (AGREES, DIFFERS, NOT_REPRODUCED) for claim in here["claims"])
+    assert all(
+        claim["measured"] and claim["verdict"] in (AGREES, DIFFERS, NOT_REPRODUCED, NOT_DECIDED)
+        for claim in here["claims"]
+    )
     assert all(claim["because"] for claim in here["claims"] if claim["verdict"] == DIFFERS)
     with standalone_cluster(tmp_path) as address:
         there = reproduce(tmp_path / "there", "--quick", "--master", address)

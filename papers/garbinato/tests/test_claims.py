@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from papers.common.paper import AGREES, DIFFERS, NOT_REPRODUCED, Claim
-from papers.common.reproduction import grid_file
+from papers.common.reproduction import grid_file, sections_of
 from papers.common.table import Mean, Point, Table
 from papers.garbinato.experiments.learning import Convergence, Heartbeats, Patience, Size
 from papers.garbinato.experiments.line_19 import Line19
@@ -98,7 +98,7 @@ def judged(made: Made, half_width: float = 1e-9) -> dict[str, list[Claim]]:
             for metric, value in made(name, where).items():
                 rows.append(Mean(where, metric, Point(float(value), abs(value) * half_width, 3), value, value))
         tables[name] = Table(name, rows)
-    return {section.title: list(section.claims) for section in PAPER.sections(tables)}
+    return {section.title: list(section.claims) for section in sections_of(PAPER, tables, ())}
 
 
 def test_numbers_as_the_paper_says_agree() -> None:

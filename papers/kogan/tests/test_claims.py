@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from papers.common.paper import AGREES, DIFFERS, NOT_REPRODUCED
-from papers.common.reproduction import FOLDER, grid_file
+from papers.common.reproduction import FOLDER, grid_file, sections_of
 from papers.common.table import Table
 from papers.common.tests.small_tables import altered, judged, table_of
 from papers.kogan.control import control
@@ -17,7 +17,6 @@ from papers.kogan.experiments.example import Assignment, Example
 from papers.kogan.experiments.recovery import Epidemic, Redelivery, Repair, Transient
 from papers.kogan.experiments.trees import Trees, best_cost, random_lists
 from papers.kogan.paper import PAPER
-from papers.kogan.paper import sections as kogan_sections
 from tocsin.core.generators import random_switched, vary
 from tocsin.core.rng import Rng
 from tocsin.planning.distances import HostDistances
@@ -141,7 +140,7 @@ def test_every_grid_is_read() -> None:
 
 
 def test_what_is_certain_agrees(tables: Mapping[str, Table]) -> None:
-    claims = [claim for section in kogan_sections(tables) for claim in section.claims]
+    claims = [claim for section in sections_of(PAPER, tables, ()) for claim in section.claims]
     for says in (
         "only m transmissions",
         "at least km",
@@ -191,7 +190,7 @@ TURNED: dict[str, tuple[str, str, float]] = {  # the claim: which number turns i
 def test_a_planted_number_turns_the_verdict(tables: dict[str, Table], says: str) -> None:
     name, wrong, value = TURNED[says]
     planted = altered(tables[name], lambda where, metric, mean: value if metric == wrong else mean)
-    claims = [claim for section in kogan_sections({**tables, name: planted}) for claim in section.claims]
+    claims = [claim for section in sections_of(PAPER, {**tables, name: planted}, ()) for claim in section.claims]
     assert judged(claims, says).verdict == NOT_REPRODUCED
 
 
@@ -200,7 +199,7 @@ def test_redelivery_is_judged_by_distance_and_place_in_the_round(tables: dict[st
 
     def claim(**numbers: float) -> str:
         planted = altered(table, lambda where, metric, mean: numbers.get(metric, mean))
-        claims = [claim for part in kogan_sections({**tables, "redelivery": planted}) for claim in part.claims]
+        claims = [claim for part in sections_of(PAPER, {**tables, "redelivery": planted}, ()) for claim in part.claims]
         return judged(claims, "in close proximity").verdict
 
     assert claim(by_nearer=0.9) == AGREES

@@ -4,7 +4,7 @@
 `audit` the plan by which this process or Spark looks at such a trace piece by piece.
 """
 
-from tocsin.properties.checking import check
+from tocsin.properties.checking import check, check_by
 from tocsin.properties.report import (
     AT_THE_END,
     FAIL,
@@ -27,5 +27,6 @@ __all__ = [
     "Report",
     "Verdict",
     "check",
+    "check_by",
     "level_properties",
 ]

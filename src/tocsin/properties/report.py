@@ -1,6 +1,6 @@
-"""Verdicts over all runs, and the levels of service that they add up to (docs/guarantees.md, section 7)."""
+"""Verdicts over all runs, and the levels of service that they add up to (docs/guarantees.md, section 8)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,6 +16,9 @@ PASS: Final = "pass"
 FAIL: Final = "fail"
 NOT_CHECKABLE: Final = "not checkable"
 NOTHING: Final = "there is nothing to check in this trace"
+NOBODY_ASKED: Final = (
+    "whoever the messages were delivered to had stopped, was down, or is no member any more: nobody is asked"
+)
 
 PROPERTIES: Final = (  # in the order in which they are reported
     "integrity",
@@ -30,10 +33,11 @@ PROPERTIES: Final = (  # in the order in which they are reported
     "acyclic",
     "safe",
     "view_synchrony",
+    "settled",
 )
 
 # what is owed at the end of a run; the other properties hold at every moment of it, and may be checked at any
-AT_THE_END: Final = ("validity", "agreement", "uniform_agreement")
+AT_THE_END: Final = ("validity", "agreement", "uniform_agreement", "settled")
 
 LEVELS: Final[dict[str, tuple[str, ...]]] = {}  # level: its properties, those of the levels before it included
 _ADDED: Final = {
@@ -77,12 +81,13 @@ class Verdict(NamedTuple):
         }
 
 
-def without_violation(checked: int, obstacle: str | None) -> Verdict:
-    """The verdict on what no row offends. `obstacle`: what a run lacks for it."""
+def without_violation(checked: int, obstacle: str | None, unasked: int = 0) -> Verdict:
+    """The verdict on what no row offends. `obstacle`: what a run lacks for it. `unasked`: for how much nobody was
+    asked."""
     if obstacle is not None:
         return Verdict(NOT_CHECKABLE, checked, 0, None, obstacle)
     if checked == 0:
-        return Verdict(NOT_CHECKABLE, 0, 0, None, NOTHING)
+        return Verdict(NOT_CHECKABLE, 0, 0, None, NOBODY_ASKED if unasked else NOTHING)
     return Verdict(PASS, checked, 0, None, None)
 
 
@@ -100,17 +105,29 @@ class Report:
             raise InputError(f"properties: unknown property `{name}`{suggestion(name, list(self.properties))}")
         return self.properties[name]
 
-    def holds(self, level: str) -> bool:
-        """Whether no property of a level fails; `unchecked` says what that leaves open."""
-        return not self.failed(level)
+    def holds(self, level: str, allow_unchecked: Collection[str] = ()) -> bool:
+        """Whether every property of a level passes, or has nothing to check in a trace that has the evidence. One that
+        lacks evidence does not hold, unless it is named in `allow_unchecked`."""
+        return not self.failed(level) and not set(self.unchecked(level)) - set(chosen_properties(allow_unchecked))
 
     def failed(self, level: str) -> list[str]:
         """The properties of a level that fail."""
         return [name for name in level_properties(level) if self._verdict(name) == FAIL]
 
     def unchecked(self, level: str) -> list[str]:
-        """The properties of a level that the trace says too little about."""
-        return [name for name in level_properties(level) if self._verdict(name) == NOT_CHECKABLE]
+        """The properties of a level for which the trace lacks evidence; `why` of each says what is missing."""
+        return [name for name in level_properties(level) if self._lacks_evidence(name)]
+
+    def unasked(self, level: str) -> list[str]:
+        """The properties of a level that asked nobody: everybody had stopped, or was down. They show nothing."""
+        every = {name: self.properties.get(name) for name in level_properties(level)}
+        return [name for name, verdict in every.items() if verdict is not None and verdict.why == NOBODY_ASKED]
+
+    def _lacks_evidence(self, name: str) -> bool:
+        verdict = self.properties.get(name)
+        if verdict is None or self.rows == 0:
+            return True
+        return verdict.verdict == NOT_CHECKABLE and verdict.why not in (NOTHING, NOBODY_ASKED)
 
     def _verdict(self, name: str) -> str:
         verdict = self.properties.get(name)

@@ -14,6 +14,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import InputError
+from tocsin.traces.calm import Calm, calm_of
 from tocsin.traces.columns import accept_columns, first_line
 from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, STRINGS
 
@@ -27,6 +28,7 @@ class TraceFile(Protocol):
     schema: Any
     rows: int
     one_clock: bool  # the file says that all its sites' times are of one clock
+    calm: Calm | None  # the file says since when faults were over
     row_groups: int
 
     def row_group_rows(self, number: int) -> int: ...
@@ -89,6 +91,7 @@ class _ParquetFile(_File):
             raise InputError(f"{path}: expected a Parquet file: {first_line(error)}") from None
         self.rows = metadata.num_rows
         self.one_clock = (metadata.metadata or {}).get(CLOCK_KEY) == ONE_CLOCK
+        self.calm = calm_of(metadata.metadata, path)
         self.row_groups = metadata.num_row_groups
 
     def row_group_rows(self, number: int) -> int:
@@ -154,6 +157,7 @@ class _ArrowFile(_File):
         self.schema = self._reader.schema.remove_metadata()
         self.rows = sum(self._lengths)
         self.one_clock = (self._reader.schema.metadata or {}).get(CLOCK_KEY) == ONE_CLOCK
+        self.calm = calm_of(self._reader.schema.metadata, path)
         self.row_groups = len(self._lengths)
 
     def row_group_rows(self, number: int) -> int:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import EnvironmentMissing, InputError
-from tocsin.traces.schema import CLOCK_KEY, JOURNAL, ONE_CLOCK, PAYLOAD, SIMULATED, SITE_CLOCKS, STRINGS
+from tocsin.traces.calm import Calm
+from tocsin.traces.schema import CLOCK_KEY, JOURNAL, ONE_CLOCK, PAYLOAD, SCHEMA, SIMULATED, SITE_CLOCKS, STRINGS
 from tocsin.traces.spool import Spool
 from tocsin.traces.whole_file import WholeFile, remove_leftovers
 
@@ -35,8 +36,11 @@ class TraceWriter:
     def __init__(self, path: Path, run: str, sites: Sequence[str], one_clock: bool = True) -> None:
         self.path = path
         self._run = run
-        self._sites = pa.array(sites, pa.string())
+        self._names = list(sites)  # of logs: one a site, and one more for each later disk of a site
+        self._incarnations: list[str | None] = [None] * len(self._names)  # of logs
+        self._places = list(range(len(self._names)))  # by site: its present log
         self._clock = ONE_CLOCK if one_clock else SITE_CLOCKS
+        self.calm: Calm | None = None  # since when faults were over; known in the end, if at all
         self._closed = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,9 +66,20 @@ class TraceWriter:
     ) -> None:
         """Note the next event of a site (by its place in `sites`); its `order` is counted here."""
         rows = self._spool.pending
-        rows.append((site, time_us, event, group, origin, seqno, kind, peer, size, position, view, members))
+        place = self._places[site]
+        rows.append((place, time_us, event, group, origin, seqno, kind, peer, size, position, view, members))
         if len(rows) >= SPILL_ROWS:
             self._put_aside()
+
+    def begin_incarnation(self, site: int) -> None:
+        """The site has another disk from here on: a new log of it."""
+        before = self._incarnations[self._places[site]]
+        if before is None:
+            self._incarnations[site] = before = "1"
+        self._places[site] = len(self._names)
+        self._names.append(self._names[site])
+        self._incarnations.append(str(int(before) + 1))
+        self._spool.rows_by_site = np.append(self._spool.rows_by_site, 0)
 
     def close(self) -> int:
         """Write the file; the number of its rows."""
@@ -110,7 +125,9 @@ class TraceWriter:
             self.discard()
 
     def _write(self, file: IO[bytes]) -> None:
-        with _parquet(file, SIMULATED, self._clock) as writer:
+        with _parquet(file, self._schema(), self._clock) as writer:
+            if self.calm is not None:
+                writer.add_key_value_metadata(self.calm.metadata())
             for first, end in self._site_ranges():
                 for table in self._tables(first, end):
                     writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -151,13 +168,24 @@ class TraceWriter:
         starts = np.flatnonzero(np.diff(sites, prepend=-1))
         counts = np.diff(starts, append=len(sites))
         order = np.arange(len(sites), dtype=np.int64) - np.repeat(starts, counts) + first_order
-        columns = [pa.repeat(self._run, len(sites)), self._sites.take(pa.array(sites)), pa.array(order)]
-        return pa.Table.from_arrays(columns + spooled.columns[1:], schema=SIMULATED)
+        places = pa.array(sites)
+        names = pa.array(self._names, pa.string())
+        columns = [pa.repeat(self._run, len(sites)), names.take(places), pa.array(order), *spooled.columns[1:]]
+        schema = self._schema()
+        if len(schema) > len(SIMULATED):
+            columns.append(pa.array(self._incarnations, pa.string()).take(places))
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _schema(self) -> Any:
+        """With incarnations only where a site had another disk."""
+        plain = len(self._names) == len(self._places)
+        return SIMULATED if plain else SIMULATED.append(SCHEMA.field("incarnation"))
 
 
-def write_batches(path: Path, batches: Iterable[Any]) -> int:
+def write_batches(path: Path, batches: Iterable[Any], calm: Calm | None = None) -> int:
     """Write rows that live members noted, without their payloads, each by its own clock; the number of rows. They come
-    as record batches, each site's together and in order. No folder is made: a mistyped path must not make one."""
+    as record batches, each site's together and in order. `calm`: since when faults were over, if that is known. No
+    folder is made: a mistyped path must not make one."""
     if not path.absolute().parent.is_dir():
         raise InputError(f"{path}: cannot be written: no such folder; make it first: mkdir -p {path.parent}")
     rows = 0
@@ -167,6 +195,8 @@ def write_batches(path: Path, batches: Iterable[Any]) -> int:
             for table in _in_row_groups(batches):
                 writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
                 rows += table.num_rows
+            if calm is not None:
+                writer.add_key_value_metadata(calm.metadata())
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
     return rows

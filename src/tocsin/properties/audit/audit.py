@@ -5,8 +5,8 @@ small run is solved in one task. A large one is first proven in order from its l
 that leaves open is decided by opening the run, at once or, if it is too large for that, in slices (`opening`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -31,15 +31,18 @@ from tocsin.properties.audit.tasks import (
     scan_pieces,
     site_names,
     solve_runs,
+    spot_of,
 )
-from tocsin.properties.kernels.case import Spot
 from tocsin.properties.kernels.certify import Certificate, certify
 from tocsin.properties.kernels.encode import UnsortedError
-from tocsin.properties.kernels.facts import RunFacts
+from tocsin.properties.kernels.facts import RunFacts, Spot
 from tocsin.properties.kernels.found import Found
-from tocsin.properties.kernels.joined import LogScan, join_logs
-from tocsin.properties.report import PROPERTIES, Report
+from tocsin.properties.kernels.joined import LogScan, join_logs, whole_logs
+from tocsin.properties.report import AT_THE_END, PROPERTIES, Report
+from tocsin.properties.terms import Terms
+from tocsin.traces.calm import Calm, joined
 from tocsin.traces.rows import Row
+from tocsin.traces.schema import COLUMNS
 
 MESSAGE_COLUMNS: Final = ("order", "group", "origin", "seqno")  # without one of these nothing can be known
 
@@ -74,25 +77,28 @@ def outline(paths: Sequence[str], executor: Executor, trace_map: TraceMap | None
 def audit(
     outlines: Sequence[FileOutline],
     executor: Executor,
+    terms: Terms = Terms(),  # noqa: B008  (a value)
     *,
-    groups: Mapping[str, Sequence[str]] | None = None,
     trace_map: TraceMap | None = None,
     limits: Limits | None = None,
     sort: Sort | None = None,
     say: Say = lambda _: None,
 ) -> AuditResult:
-    """Every property of a trace. `sort` makes sorted files of unsorted ones; without it they are an error."""
-    work = _Audit(executor, groups or {}, trace_map or TraceMap(), limits or Limits(), say)
+    """Every property of a trace. Whose clocks, and since when faults were over, the files say, unless the terms say
+    otherwise. `sort` makes sorted files of unsorted ones; without it they are an error."""
+    work = _Audit(executor, terms, trace_map or TraceMap(), limits or Limits(), say)
     try:
         return work.run(outlines)
     except UnsortedError as error:
         if sort is None:
             raise InputError(f"trace, {error}") from None
     say("sorting the trace")
-    one_clock = all(each.one_clock for each in outlines)  # sorted files do not say it
+    one_clock = all(each.one_clock for each in outlines)  # sorted files say neither this …
+    calm_of_all = joined(each.calm for each in outlines)  # … nor this
     files = sort([each.path for each in outlines], sum(each.rows for each in outlines), work.trace_map)
+    again = outline(files, executor, trace_map)
     try:
-        return work.run([each._replace(one_clock=one_clock) for each in outline(files, executor, trace_map)])
+        return work.run([each._replace(one_clock=one_clock, calm=calm_of_all) for each in again])
     except UnsortedError as error:
         raise InputError(f"trace, {error}") from None
 
@@ -101,13 +107,13 @@ class _Audit:
     def __init__(
         self,
         executor: Executor,
-        groups: Mapping[str, Sequence[str]],
+        terms: Terms,
         trace_map: TraceMap,
         limits: Limits,
         say: Say,
     ) -> None:
         self._executor = executor
-        self._groups = {group: list(sites) for group, sites in groups.items()}
+        self._terms = terms
         self.trace_map = trace_map
         self._limits = limits
         self._say = say
@@ -118,10 +124,16 @@ class _Audit:
         if not all(each.is_sorted for each in outlines):
             mixed = next(each.path for each in outlines if not each.is_sorted)
             raise UnsortedError(f"file {mixed}: its runs lie mixed; sort the trace by run, site and order")
-        columns = frozenset.intersection(*(each.columns for each in outlines))
-        one_clock = all(each.one_clock for each in outlines)
-        trace = Trace(self.trace_map, self._groups, one_clock, not columns.issuperset(("view", "members")))
-        lost = self._lost(columns, one_clock)
+        columns = frozenset(COLUMNS).intersection(*(each.columns for each in outlines))  # an idle group has no files
+        terms = replace(
+            self._terms,
+            one_clock=all(each.one_clock for each in outlines),
+            calm_of_run={} if self._terms.calm is not None else _calm_of_runs(outlines),
+        )
+        needs_times = terms.patience is not None or terms.knows_calm()
+        needs_times |= any("incarnation" in each.columns for each in outlines)
+        trace = Trace(self.trace_map, terms, not columns.issuperset(("view", "members")), needs_times)
+        lost = self._lost(columns, terms)
         pieces: dict[str, list[Piece]] = {}
         for each in outlines:
             for piece in each.pieces:
@@ -135,15 +147,17 @@ class _Audit:
         report = Report(count, len(pieces), len(sites), tally.verdicts(rows, lost))
         return AuditResult(report, trace, pieces, columns, self._opened)
 
-    def _lost(self, columns: frozenset[str], one_clock: bool) -> dict[str, str]:
+    def _lost(self, columns: frozenset[str], terms: Terms) -> dict[str, str]:
         """By property: which column it cannot do without."""
         for name in MESSAGE_COLUMNS:
             if name not in columns:
                 why = f"the trace has no column `{self.trace_map.theirs(name)}`"
                 return dict.fromkeys(PROPERTIES, why)
-        if one_clock and "time_us" not in columns:
-            return {"safe": f"the trace has no column `{self.trace_map.theirs('time_us')}`"}
-        return {}
+        if "time_us" in columns:
+            return {}
+        why = f"the trace has no column `{self.trace_map.theirs('time_us')}`"
+        names = [*(["safe"] if terms.one_clock else []), *(AT_THE_END if terms.patience is not None else ["settled"])]
+        return dict.fromkeys(names, why)
 
     def _sites(self, pieces: dict[str, list[Piece]], trace: Trace) -> set[str]:
         every = [piece for found in pieces.values() for piece in found]
@@ -168,7 +182,7 @@ class _Audit:
             scanned_run = scans.pop(run)
             self._places[run] = [(answer.piece, _spans(answer)) for answer in scanned_run]
             logs = join_logs(each for answer in scanned_run for each in answer.scans)
-            facts = RunFacts(run, [log.facts for log in logs], trace.groups, trace.one_clock)
+            facts = RunFacts(run, [log.facts for log in logs], trace.terms)
             sites.update(log.facts.site for log in logs)
             found, obstacles = self._judge_large(facts, logs, pieces[run], trace)
             tally.note(facts, found, obstacles)
@@ -177,7 +191,7 @@ class _Audit:
     def _judge_large(
         self, facts: RunFacts, logs: list[LogScan], pieces: list[Piece], trace: Trace
     ) -> tuple[dict[str, Found], dict[str, str]]:
-        certificate = certify(facts, [log for log in logs if log.facts.hole is None])
+        certificate = certify(facts, whole_logs(facts, logs))
         if certificate.line_over:
             self._draw_line(certificate, facts.run, logs, pieces, trace)
         missing = tuple(name for name in PROPERTIES if name not in certificate.found)
@@ -194,7 +208,7 @@ class _Audit:
         """Decide what depends on a line through some sites; take back what was proven but for it, if there is
         none.
         """
-        chosen = [log for log in logs if log.facts.site in certificate.line_over]
+        chosen = [log for log in logs if log.facts.log in certificate.line_over]
         if sum(log.facts.rows for log in chosen) <= self._limits.line_rows:
             if all(self._executor.run(has_line, [LineJob(trace, run, pieces, certificate.line_over)])):
                 return
@@ -237,7 +251,7 @@ class _Audit:
             for some in self._shares(self._having(run, spots, pieces[run]))
         ]
         found = [row for rows in self._executor.run(fetch_rows, jobs) for row in rows]
-        return {(row.run, Spot(row.site, row.order)): row for row in found}
+        return {(row.run, spot_of(row)): row for row in found}
 
     def _having(self, run: str, spots: list[Spot], pieces: list[Piece]) -> list[Piece]:
         """The pieces of a run that may have some rows; of a large run it is known which those are."""
@@ -253,6 +267,15 @@ class _Audit:
 
 def _spans(answer: ScanAnswer) -> list[Span]:
     return [(scanned.facts.site, scanned.facts.first_order, scanned.facts.next_order) for scanned in answer.scans]
+
+
+def _calm_of_runs(outlines: Sequence[FileOutline]) -> dict[str, Calm | None]:
+    """By run: what its files say."""
+    said: dict[str, list[Calm | None]] = {}
+    for each in outlines:
+        for run in {piece.run for piece in each.pieces}:
+            said.setdefault(run, []).append(each.calm)
+    return {run: joined(found) for run, found in said.items()}
 
 
 def _shares(items: Sequence[str], size: int) -> Iterable[list[str]]:

@@ -25,8 +25,9 @@ from tocsin.properties.kernels.found import Found
 from tocsin.properties.kernels.index import PartIndex
 from tocsin.properties.kernels.members import Members
 from tocsin.properties.kernels.passages import Difference, find_view_synchrony
+from tocsin.properties.kernels.settled import find_settled_views
 from tocsin.properties.kernels.slices import Cuts, Window, choose_cuts, exactness, is_needed, windows
-from tocsin.properties.kernels.solve import VIEW_SYNCHRONY, Solved, put_together
+from tocsin.properties.kernels.solve import SETTLED, VIEW_SYNCHRONY, Solved, put_together
 
 ORDER_PROPERTIES: Final = ("fifo", "single_source", "multiple_source", "multiple_group")
 
@@ -80,8 +81,8 @@ def _cut(parts: list[IndexAnswer], facts: RunFacts, limits: Limits) -> Cuts:
     logs: dict[str, list[PartIndex]] = {}
     for answer in parts:
         for part in answer.parts:
-            if part.site in facts.index:
-                logs.setdefault(part.site, []).append(part)
+            if part.log in facts.logs:
+                logs.setdefault(part.log, []).append(part)
     for own in logs.values():
         own.sort(key=lambda part: part.first_order)
     rows = sum(part.rows for own in logs.values() for part in own)
@@ -114,6 +115,8 @@ def _finish(
         if difference is not None:
             _explain(executor, jobs, difference, synchrony)
         found[VIEW_SYNCHRONY] = synchrony
+    if SETTLED in properties:
+        found[SETTLED].add(find_settled_views(facts, Members(facts)))
     return found
 
 

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.fs
 
 from tocsin.core.errors import InputError
 from tocsin.properties.audit.columns import ONLY_RUN, TraceMap
-from tocsin.properties.kernels.encode import column_codes
+from tocsin.properties.kernels.columns import column_codes
+from tocsin.traces.calm import Calm
+from tocsin.traces.columns import first_line
 from tocsin.traces.files import TraceFile, missing, open_trace
 from tocsin.traces.reader import is_trace_name, trace_files
 from tocsin.traces.schema import NEVER_NULL, REQUIRED, check_schema
@@ -36,6 +39,7 @@ class FileOutline(NamedTuple):
     path: str
     rows: int
     one_clock: bool
+    calm: Calm | None  # since when faults were over, if it says so
     columns: frozenset[str]  # which of ours it has
     pieces: list[Piece]
     is_sorted: bool  # False: runs lie so mixed that pieces make no sense
@@ -48,21 +52,27 @@ def find_files(paths: Iterable[str]) -> list[str]:
         if "://" not in path:
             found += [str(file) for file in trace_files([Path(path)])]
             continue
-        scheme = path.split("://", 1)[0]
-        system, inside = pyarrow.fs.FileSystem.from_uri(path)
-        about = system.get_file_info(inside)
-        if about.type == pyarrow.fs.FileType.NotFound:
-            raise missing(path)
-        if about.type == pyarrow.fs.FileType.File:
-            found.append(path)
-            continue
-        listed = system.get_file_info(pyarrow.fs.FileSelector(inside, recursive=True))
-        names = sorted(each.path for each in listed if each.type == pyarrow.fs.FileType.File)
-        visible = [name for name in names if is_trace_name(name[len(inside) :].strip("/").split("/"))]
-        if not visible:
-            raise InputError(f"{path}: expected a folder with traces (*.parquet, *.arrow), found none in it")
-        found += [f"{scheme}://{name}" for name in visible]
+        try:
+            found += _files_at(path)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path}: cannot be read: {first_line(error)}") from None
     return found
+
+
+def _files_at(address: str) -> list[str]:
+    scheme = address.split("://", 1)[0]
+    system, inside = pyarrow.fs.FileSystem.from_uri(address)
+    about = system.get_file_info(inside)
+    if about.type == pyarrow.fs.FileType.NotFound:
+        raise missing(address)
+    if about.type == pyarrow.fs.FileType.File:
+        return [address]
+    listed = system.get_file_info(pyarrow.fs.FileSelector(inside, recursive=True))
+    names = sorted(each.path for each in listed if each.type == pyarrow.fs.FileType.File)
+    visible = [name for name in names if is_trace_name(name[len(inside) :].strip("/").split("/"))]
+    if not visible:
+        raise InputError(f"{address}: expected a folder with traces (*.parquet, *.arrow), found none in it")
+    return [f"{scheme}://{name}" for name in visible]
 
 
 def outline_file(path: str, trace_map: TraceMap) -> FileOutline:
@@ -84,7 +94,7 @@ def outline_file(path: str, trace_map: TraceMap) -> FileOutline:
             runs = {piece.run for piece in found}
             is_sorted &= len(found) <= len(runs) * INTERLEAVED_PIECES_MAX
             pieces += found
-        return FileOutline(path, file.rows, file.one_clock, present, pieces, is_sorted)
+        return FileOutline(path, file.rows, file.one_clock, file.calm, present, pieces, is_sorted)
 
 
 def read_pieces(

@@ -5,8 +5,7 @@ cure before what the trace lacks, then by name of the run.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tocsin.properties.kernels.case import Spot
-from tocsin.properties.kernels.facts import RunFacts
+from tocsin.properties.kernels.facts import RunFacts, Spot
 from tocsin.properties.kernels.found import Found
 from tocsin.properties.report import FAIL, NOT_CHECKABLE, PROPERTIES, Verdict, without_violation
 from tocsin.traces.rows import Row
@@ -33,11 +32,13 @@ class PropertyTally:
     evidence: Evidence | None = None
     obstacle: tuple[bool, str, str] | None = None  # whether the trace lacks something, run, what stood in the way
     at_least: bool = False  # there may be more violations
+    unasked: int = 0  # what nobody was asked for
 
     def add(self, other: "PropertyTally") -> None:
         self.checked += other.checked
         self.violations += other.violations
         self.at_least |= other.at_least
+        self.unasked += other.unasked
         if other.evidence is not None:
             if self.evidence is None or other.evidence.rank() < self.evidence.rank():
                 self.evidence = other.evidence
@@ -57,7 +58,7 @@ class Tally:
         `obstacles`: what else stood in the way, by property.
         """
         for name, each in found.items():
-            tally = PropertyTally(each.checked, at_least=each.at_least)
+            tally = PropertyTally(each.checked, at_least=each.at_least, unasked=each.unasked)
             too_much, lacking = (obstacles or {}).get(name), facts.obstacle(name)
             if too_much is not None:
                 tally.obstacle = (False, facts.run, too_much)
@@ -92,4 +93,4 @@ def _verdict(tally: PropertyTally, rows: Mapping[tuple[str, Spot], Row], lost: s
         evidence = tuple(rows[tally.evidence.run, spot] for spot in tally.evidence.spots)
         why = f"{tally.evidence.why} ({AT_LEAST})" if tally.at_least else tally.evidence.why
         return Verdict(FAIL, tally.checked, tally.violations, evidence, why)
-    return without_violation(tally.checked, None if tally.obstacle is None else tally.obstacle[2])
+    return without_violation(tally.checked, None if tally.obstacle is None else tally.obstacle[2], tally.unasked)

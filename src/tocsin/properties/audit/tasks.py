@@ -12,28 +12,31 @@ from tocsin.properties.audit.columns import TraceMap
 from tocsin.properties.audit.pieces import FileOutline, Piece, outline_file, read_pieces
 from tocsin.properties.audit.tally import Tally
 from tocsin.properties.kernels.arrays import Ints
-from tocsin.properties.kernels.case import Case, Spot
-from tocsin.properties.kernels.encode import DELIVER, NEEDED_COLUMNS, LogPart, column_codes, column_numbers, encode
-from tocsin.properties.kernels.facts import RunFacts
+from tocsin.properties.kernels.case import Case
+from tocsin.properties.kernels.columns import column_codes, column_numbers
+from tocsin.properties.kernels.encode import DELIVER, NEEDED_COLUMNS, POSITION, LogPart, encode
+from tocsin.properties.kernels.facts import RunFacts, Spot
 from tocsin.properties.kernels.index import PartIndex, index_part
 from tocsin.properties.kernels.lines import draw_line
 from tocsin.properties.kernels.passages import Difference, explain_difference
 from tocsin.properties.kernels.scan import PartScan, scan
 from tocsin.properties.kernels.slices import Cuts, Extent, Window, cut_out, extents
 from tocsin.properties.kernels.solve import Solved, solve, solve_run
+from tocsin.properties.terms import Terms
 from tocsin.traces.rows import Row
 from tocsin.traces.schema import COLUMNS
 
-SCAN_COLUMNS = tuple(name for name in NEEDED_COLUMNS if name != "time_us")
+SCAN_COLUMNS = tuple(name for name in NEEDED_COLUMNS if name != "time_us")  # … unless the ends of logs matter
+CALM_COLUMNS = (POSITION, "size")  # what `settled` needs besides
 
 
 class Trace(NamedTuple):
     """What every task has to know of the trace."""
 
     trace_map: TraceMap
-    groups: dict[str, list[str]]
-    one_clock: bool
+    terms: Terms
     views_are_lost: bool  # there is no column that says what view events mean
+    needs_times: bool  # of a log's first and last row
 
 
 # Outlines
@@ -80,7 +83,7 @@ def solve_runs(job: RunsJob) -> RunsAnswer:
             if part.run in parts:
                 parts[part.run].append(part)
     for run in parts:
-        facts, found = solve_run(run, parts[run], job.trace.groups, job.trace.one_clock)
+        facts, found = solve_run(run, parts[run], job.trace.terms)
         answer.sites.update(part.site for part in parts[run])
         answer.tally.note(facts, found)
     return answer
@@ -104,7 +107,7 @@ class ScanAnswer(NamedTuple):
 def scan_pieces(job: PiecesJob) -> list[ScanAnswer]:
     return [
         ScanAnswer(piece, [scan(part) for part in parts if part.run == piece.run])
-        for pieces, parts in _encoded(job.pieces, job.trace, SCAN_COLUMNS)
+        for pieces, parts in _encoded(job.pieces, job.trace, NEEDED_COLUMNS if job.trace.needs_times else SCAN_COLUMNS)
         for piece in _one_a_run(pieces)
     ]
 
@@ -161,9 +164,9 @@ def _window_case(job: WindowJob) -> Case:
     parts: list[LogPart] = []
     for _, some in _encoded(job.pieces, job.trace, NEEDED_COLUMNS):
         for part in some:
-            if part.run == job.facts.run and part.site in job.facts.index:
+            if part.run == job.facts.run and part.log in job.facts.logs:
                 parts.append(part if job.cuts is None else cut_out(part, job.cuts, job.window))
-    parts.sort(key=lambda part: (part.site, part.first_order))
+    parts.sort(key=lambda part: (job.facts.logs[part.log], part.first_order))
     cuts, window = job.cuts, job.window
     if cuts is None:
         return Case(job.facts, parts)
@@ -175,27 +178,27 @@ def _window_case(job: WindowJob) -> Case:
 
 
 class LineJob(NamedTuple):
-    """Sites of a run in which all groups are known to have one order each."""
+    """Logs of a run in which all groups are known to have one order each."""
 
     trace: Trace
     run: str
     pieces: list[Piece]
-    sites: tuple[str, ...]
+    logs: tuple[str, ...]
 
 
 def has_line(job: LineJob) -> bool:
-    """Whether one line holds the sequences of some sites.
+    """Whether one line holds the sequences of some logs.
 
     All sites have the same sequence of each group, so the n-th message of a group is the same everywhere.
     """
     groups: dict[str, int] = {}
-    sequences: dict[str, list[Ints]] = {site: [] for site in job.sites}
+    sequences: dict[str, list[Ints]] = {log: [] for log in job.logs}
     for _, parts in _encoded(job.pieces, job.trace, SCAN_COLUMNS):
         for part in parts:
-            if part.run == job.run and part.site in sequences:
+            if part.run == job.run and part.log in sequences:
                 numbers = [groups.setdefault(group or "", len(groups)) for group, _ in part.streams]
                 delivered = part.stream[part.event == DELIVER]
-                sequences[part.site].append(np.array(numbers, np.int64)[delivered])
+                sequences[part.log].append(np.array(numbers, np.int64)[delivered])
     lines = [np.concatenate(found) for found in sequences.values() if found]
     sizes = np.max([np.bincount(line, minlength=len(groups)) for line in lines], axis=0)
     bases = np.concatenate(([0], np.cumsum(sizes)))
@@ -232,9 +235,14 @@ def fetch_rows(job: RowsJob) -> list[Row]:
     for _, table in read_pieces(job.pieces, job.trace.trace_map, COLUMNS):
         places = np.flatnonzero(np.isin(column_numbers(table, "order"), orders))
         for values in table.take(places).to_pylist():
-            if values["run"] == job.run and Spot(values["site"], values["order"]) in wanted:
-                found.append(trace_row(values))
+            row = trace_row(values)
+            if row.run == job.run and spot_of(row) in wanted:
+                found.append(row)
     return found
+
+
+def spot_of(row: Row) -> Spot:
+    return Spot(row.site, row.order, row.incarnation or "")
 
 
 def trace_row(values: dict[str, Any]) -> Row:
@@ -251,5 +259,7 @@ def _encoded(
     """The parts of logs in each row group, and the pieces that asked for it; parts of other runs may be among
     them.
     """
+    if trace.terms.knows_calm():
+        columns = (*columns, *CALM_COLUMNS)
     for found, table in read_pieces(pieces, trace.trace_map, columns):
         yield found, encode(table, trace.views_are_lost)

@@ -11,20 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tocsin.properties.bad_rows import LOWEST
 from tocsin.properties.kernels.arrays import Codes, Flags, Ints, Small, Table, first_indices, number_pairs
 from tocsin.properties.kernels.encode import BROADCAST, LogPart, Stream
-from tocsin.properties.kernels.facts import RunFacts
+from tocsin.properties.kernels.facts import RunFacts, SiteFacts, Spot
 from tocsin.properties.kernels.members import Members
 from tocsin.properties.kernels.sequences import Net, net_deliveries
 
 CoreOf = Callable[[list[Stream], Ints, Ints], Flags]  # (streams, stream of message, seqno of message) -> is core
-
-
-class Spot(NamedTuple):
-    """Where a row is: enough to find it again."""
-
-    site: str
-    order: int
 
 
 class Rows(NamedTuple):
@@ -37,6 +31,7 @@ class Rows(NamedTuple):
     order: Ints
     time_us: Ints
     view: Ints
+    position: Ints  # empty if nobody asked for it
 
 
 class Case:
@@ -63,14 +58,14 @@ class Case:
         )
         self._duplicates: list[list[tuple[Stream, int]]] = [[] for _ in facts.whole]  # by log
         for part in parts:
-            self._duplicates[facts.index[part.site]] += part.duplicates
+            self._duplicates[facts.logs[part.log]] += part.duplicates
         self.core: Flags = np.ones(self.count, np.bool_)
         if core_of is not None:
             self.core = core_of(self.streams, streams, seqnos)
 
     def _gather(self, parts: Sequence[LogPart]) -> tuple[Rows, Rows]:
         codes = [self._codes(part.streams) for part in parts]
-        logs = [self.facts.index[part.site] for part in parts]
+        logs = [self.facts.logs[part.log] for part in parts]
         rows = Rows(
             log=_joined([np.full(len(p.event), at, np.int32) for at, p in zip(logs, parts, strict=True)], np.int32),
             event=_joined([part.event for part in parts], np.int8),
@@ -79,6 +74,7 @@ class Case:
             order=_joined([part.order for part in parts], np.int64),
             time_us=_joined([part.time_us for part in parts], np.int64),
             view=_joined([part.view for part in parts], np.int64),
+            position=_joined([part.position for part in parts if part.position is not None], np.int64),
         )
         sizes = [len(part.receipt_order) for part in parts]
         receipts = Rows(
@@ -89,6 +85,7 @@ class Case:
             order=_joined([part.receipt_order for part in parts], np.int64),
             time_us=_joined([part.receipt_time_us for part in parts], np.int64),
             view=np.zeros(0, np.int64),
+            position=np.zeros(0, np.int64),
         )
         return rows, receipts
 
@@ -125,8 +122,12 @@ class Case:
 
     def duplicates(self, log: int) -> Ints:
         """The messages that a site noted as repeats of others, instead of delivering them."""
+        return self.numbers(self._duplicates[log])
+
+    def numbers(self, messages: list[tuple[Stream, int]]) -> Ints:
+        """Those of some messages that are in this case."""
         found: list[int] = []
-        for stream, seqno in self._duplicates[log]:
+        for stream, seqno in messages:
             number = self._stream_numbers.get(stream, -1)
             low, high = np.searchsorted(self.stream_of, (number, number + 1))
             at = low + np.searchsorted(self.seqno_of[low:high], seqno)
@@ -182,9 +183,25 @@ class Case:
         keys = self.sequence_log * max(1, self.count) + self.sequence_message
         return Table(keys, np.arange(len(keys)), len(self.facts.whole) * self.count)
 
+    @cached_property
+    def delivered_by_somebody(self) -> Flags:
+        """By message: whether a site that is up delivered it, or noted it as a repeat of another."""
+        up = np.array([site.up for site in self.facts.whole], np.bool_)
+        found = np.zeros(self.count, np.bool_)
+        found[self.sequence_message[up[self.sequence_log]]] = True
+        for log in np.flatnonzero(up).tolist():
+            found[self.duplicates(log)] = True
+        return found
+
     def delivery(self, log: int, messages: Ints) -> Ints:
         """By message: its index in `sequence` at a site; -1 if the site did not deliver it."""
         return self._delivery_table.look_up(log * max(1, self.count) + messages)
+
+    def passed(self, site: SiteFacts, messages: Ints) -> Flags:
+        """By message: whether a site delivered a later one of its stream."""
+        reached = np.array([site.reached.get(stream, LOWEST) for stream in self.streams], np.int64)
+        found: Flags = self.seqno_of[messages] < reached[self.stream_of[messages]]
+        return found
 
     @cached_property
     def member_set(self) -> Ints:
@@ -214,7 +231,11 @@ class Case:
         return self.facts.whole[log].site
 
     def spot(self, row: int) -> Spot:
-        return Spot(self.site(int(self.rows.log[row])), int(self.rows.order[row]))
+        return self.spot_at(int(self.rows.log[row]), int(self.rows.order[row]))
+
+    def spot_at(self, log: int, order: int) -> Spot:
+        """A row of any kind."""
+        return self.facts.whole[log].spot(order)
 
 
 def _joined(arrays: list[Any], kind: type) -> Any:

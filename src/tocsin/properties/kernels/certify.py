@@ -18,11 +18,13 @@ what it
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tocsin.properties.kernels.asked import find_asked
 from tocsin.properties.kernels.facts import RunFacts
 from tocsin.properties.kernels.found import Found
 from tocsin.properties.kernels.joined import MODULUS, LogScan
 from tocsin.properties.kernels.members import Members
 from tocsin.properties.kernels.passages import Sums, find_view_synchrony, passages
+from tocsin.properties.kernels.settled import Asking, find_settled_views
 from tocsin.properties.report import PROPERTIES
 
 
@@ -47,17 +49,29 @@ def certify(facts: RunFacts, logs: list[LogScan]) -> Certificate:
     if refused is not None:
         return Certificate({}, refused)
     found = _counts(facts, members, logs)
+    for name, asked in find_asked(facts, members, logs).items():
+        if asked is None:
+            del found[name]
+            refused = "who is asked for a message differs from view to view"
+        else:
+            found[name] = asked
+    settled = _settled(facts, members, logs)
+    if settled is not None:
+        found["settled"] = settled
+    else:
+        del found["settled"]
+        refused = refused or "somebody who is up and connected lacks messages, or is in no view"
     found["view_synchrony"], difference = find_view_synchrony(facts, members, _passage_sums(facts, members, logs))
     if difference is not None:
         del found["view_synchrony"]
-        refused = "sites deliver different messages between two views"
+        refused = refused or "sites deliver different messages between two views"
     if facts.has_receipts and not _is_safe(facts, members, logs):
-        del found["safe"]
+        found.pop("safe", None)
         refused = refused or "whether members have messages in time needs every message"
     if any(log.own.broadcasts != log.own.deliveries for log in logs):
         del found["causal"]
         refused = refused or "a site delivers its own messages otherwise than it broadcast them"
-    sets = {frozenset(log.sequences): log.facts.site for log in reversed(logs) if log.sequences}
+    sets = {frozenset(log.sequences): log.facts.log for log in reversed(logs) if log.sequences}
     line_over = tuple(sorted(sets[each] for each in cyclic_core(sets)))
     return Certificate(found, refused, line_over)
 
@@ -85,7 +99,7 @@ def cyclic_core(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def _refuse_logs(facts: RunFacts, logs: list[LogScan]) -> str | None:
-    if facts.truncated:
+    if facts.has_truncated():
         return "a log is truncated"
     if facts.shortened:
         return "retention has dropped the older rows of a log"
@@ -120,7 +134,7 @@ def _refuse_sets(facts: RunFacts, members: Members, logs: list[LogScan]) -> str 
     to it.
     """
     sent = _sent(logs)
-    by_site = {log.facts.site: log for log in logs}
+    by_site = {log.facts.site: log for log in logs if log.facts.is_last}
     for group in facts.groups:
         for log in logs:
             if group in log.sequences and log.sequences[group].total() != sent.get(group, (0, 0)):
@@ -155,7 +169,7 @@ def _is_safe(facts: RunFacts, members: Members, logs: list[LogScan]) -> bool:
     """Without a common clock it is enough that every site which is a member at any time has everything."""
     if facts.one_clock:
         return False
-    having = {(group, log.facts.site) for log in logs for group in log.sequences}
+    having = {(group, log.facts.site) for log in logs if log.facts.is_last for group in log.sequences}
     views = [view for log in logs for view in log.facts.views]
     for group in facts.groups:
         listed = members.listed(group)
@@ -165,6 +179,24 @@ def _is_safe(facts: RunFacts, members: Members, logs: list[LogScan]) -> bool:
         if any((group, site) not in having for site in listed):
             return False
     return True
+
+
+def _settled(facts: RunFacts, members: Members, logs: list[LogScan]) -> Found | None:
+    """What was examined, if nothing offends; None if that needs every message."""
+    if facts.calm is None or facts.is_early():
+        return Found()
+    found = find_settled_views(facts, members)
+    asking = Asking(facts, members)
+    sent = _sent(logs)
+    for group in facts.groups:
+        asked = asking.members(group)
+        if asking.is_owed_by_view(group) or any(site not in asking.logs for site in asked):
+            return None
+        if asked and all(group in logs[asking.logs[site]].sequences for site in asked):
+            found.checked += sent[group][0]
+        elif asked or any(group in logs[log].sequences for log in asking.logs.values()):
+            return None
+    return None if found.violations else found
 
 
 def _passage_sums(facts: RunFacts, members: Members, logs: list[LogScan]) -> Sums:
@@ -189,7 +221,6 @@ def _counts(facts: RunFacts, members: Members, logs: list[LogScan]) -> dict[str,
         if log.facts.up
         for group, (count, _) in log.sent.items()
         if members.stayed(log.facts, group)
+        or (not log.facts.left and members.is_outside(log.facts.site, group) and members.has_stable_member(group))
     )
-    counts["agreement"] = sum(sent[group] for group in {g for log in logs if log.facts.up for g in log.sequences})
-    counts["uniform_agreement"] = sum(sent[group] for group in {g for log in logs for g in log.sequences})
     return {name: Found(count) for name, count in counts.items()}

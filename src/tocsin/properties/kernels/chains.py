@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Ints, running_max_before
-from tocsin.properties.kernels.case import Case, Spot
+from tocsin.properties.kernels.case import Case
+from tocsin.properties.kernels.facts import Spot
 
 STEPS_MAX: Final = 2_000_000  # of the search for a shorter chain; after that, the shortest found so far
 

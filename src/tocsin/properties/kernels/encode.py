@@ -22,8 +22,11 @@ from tocsin.properties.bad_rows import (
     bad_row,
     describe_hole,
 )
-from tocsin.properties.kernels.arrays import NONE, Codes, Flags, Ints, Small, is_dense
-from tocsin.traces.rows import DATA, EVENTS, SEND, TOO_LARGE
+from tocsin.properties.gaps import Gap, gap_of
+from tocsin.properties.kernels.arrays import NONE, Codes, Ints, Small, is_dense
+from tocsin.properties.kernels.columns import column_codes, column_numbers, null_flags
+from tocsin.properties.log_names import log_name
+from tocsin.traces.rows import DATA, EVENTS, SEND
 
 BROADCAST: Final = 0
 DELIVER: Final = 1
@@ -35,7 +38,9 @@ RECOVER: Final = 6
 LEAVE: Final = 7
 RETAINED: Final = 8
 DUPLICATE: Final = 9
-OTHER: Final = 10  # what no property looks at (send, drop, missed, lost), and what a map of columns leaves out
+MISSED: Final = 10
+LOST: Final = 11
+OTHER: Final = 12  # what no property looks at (send, drop), and what a map of columns leaves out
 EVENT_CODES: Final = {
     "broadcast": BROADCAST,
     "deliver": DELIVER,
@@ -47,6 +52,8 @@ EVENT_CODES: Final = {
     "leave": LEAVE,
     "retained": RETAINED,
     "duplicate": DUPLICATE,
+    "missed": MISSED,
+    "lost": LOST,
 }
 MESSAGE_EVENTS: Final = ("broadcast", "deliver", "rollback")
 
@@ -64,7 +71,9 @@ NEEDED_COLUMNS: Final = (
     "view",
     "members",
     "primary",
+    "incarnation",
 )
+POSITION: Final = "position"  # needed where it is known since when faults were over
 MIXED_PARTS_MAX: Final = 1_000  # of a table; with more, sites that take turns row by row are first sorted out
 IGNORED_EVENT: Final = SEND  # what a map of columns makes of events that mean nothing to us: no property looks at it
 
@@ -86,6 +95,7 @@ class View(NamedTuple):
     group: str | None  # None: the view is of all groups
     number: int
     members: frozenset[str]
+    time_us: int
 
     def same_as(self, other: "View") -> bool:
         return self.number == other.number and self.members == other.members
@@ -97,6 +107,7 @@ class LogPart:
 
     run: str
     site: str
+    incarnation: str  # "" where nothing says it
     rows: int  # all of them, also those left out below
     first_order: int
     next_order: int  # one more than the last row's
@@ -109,6 +120,7 @@ class LogPart:
     order: Ints
     time_us: Ints
     view: Ints
+    position: Ints | None  # None if nobody asked for it
     # receive rows of kind data that name their message
     receipt_stream: Codes
     receipt_seqno: Ints
@@ -119,9 +131,19 @@ class LogPart:
     interruptions: list[int]  # orders of crash and leave rows
     up: bool | None  # after the last crash, recover or leave row; None if there is none
     left: bool  # that row is a leave
+    moved_us: int | None  # when that was
     duplicates: list[tuple[Stream, int]]  # messages that a duplicate row names, by stream and seqno
+    lost: list[tuple[Stream, int]]  # messages that a lost row names
+    gaps: list[Gap]  # of missed rows
+    first_us: int  # of the first row and of the last; NONE if nobody asked for times
+    last_us: int
     retained_at: int | None = None  # the order of a row that says that older rows were dropped
     lost_views: bool = False  # view rows were left out
+
+    @property
+    def log(self) -> str:
+        """The name of the log that it is a part of."""
+        return log_name(self.site, self.incarnation) if self.incarnation else self.site
 
 
 def encode(table: Any, without_views: bool = False) -> list[LogPart]:
@@ -138,7 +160,8 @@ def _log_by_log(table: Any) -> Any:
     """The same table with each log's rows together, if it does not hold them so: a part for every few rows is slow."""
     runs, _ = column_codes(table, "run")
     sites, site_names = column_codes(table, "site")
-    logs = runs.astype(np.int64) * len(site_names) + sites
+    incarnations, incarnation_names = column_codes(table, "incarnation")
+    logs = (runs.astype(np.int64) * len(site_names) + sites) * (len(incarnation_names) + 1) + incarnations
     parts = 1 + np.count_nonzero(logs[1:] != logs[:-1])
     if parts <= MIXED_PARTS_MAX or parts <= 2 * len(np.unique(logs)):
         return table
@@ -152,6 +175,7 @@ class _Encoder:
         self._table = table
         self._runs, self._run_names = column_codes(table, "run")
         self._sites, self._site_names = column_codes(table, "site")
+        self._incarnations, self._incarnation_names = column_codes(table, "incarnation")
         self._order = column_numbers(table, "order")
         self._event = self._encode_events()
         self._lost_views = without_views and bool((self._event == VIEW).any())
@@ -170,9 +194,12 @@ class _Encoder:
         self._message_event, self._message_order = self._of_messages(self._event), self._of_messages(self._order)
         seqno = column_numbers(table, "seqno")
         self._message_seqno, self._receipt_seqno = self._of_messages(seqno), seqno[self._receipts]
-        times = column_numbers(table, "time_us")
+        self._times = times = column_numbers(table, "time_us")
         self._message_time, self._receipt_time = self._of_messages(times), times[self._receipts]
         self._message_view = self._of_messages(self._view_numbers())
+        self._message_position: Ints | None = None
+        if POSITION in table.column_names:
+            self._message_position = self._of_messages(column_numbers(table, POSITION))
 
     def _of_messages(self, column: Any) -> Any:
         """What a column has on message rows; most tables have no other rows, and need no copy."""
@@ -180,6 +207,8 @@ class _Encoder:
 
     def parts(self) -> Iterator[LogPart]:
         same = (self._runs[1:] == self._runs[:-1]) & (self._sites[1:] == self._sites[:-1])
+        if self._incarnation_names:
+            same &= self._incarnations[1:] == self._incarnations[:-1]
         starts = np.concatenate(([0], np.flatnonzero(~same) + 1))
         ends = np.append(starts[1:], len(self._order))
         steps = np.diff(self._order)
@@ -189,7 +218,7 @@ class _Encoder:
             at = int(np.flatnonzero(same & (steps <= 0))[0]) + 1
             raise unsorted(self._run_at(at), self._site_at(at), int(self._order[at]), int(self._order[at - 1]))
         jumps = np.flatnonzero(same & (steps != 1)) + 1
-        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= DUPLICATE))
+        rare = np.flatnonzero((self._event >= VIEW) & (self._event <= LOST))
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             yield self._part(start, end, jumps, rare)
 
@@ -206,6 +235,7 @@ class _Encoder:
         part = LogPart(
             run=self._run_at(start),
             site=self._site_at(start),
+            incarnation=self._incarnation_at(start),
             rows=end - start,
             first_order=int(orders[start]),
             next_order=int(orders[end - 1]) + 1,
@@ -217,6 +247,7 @@ class _Encoder:
             order=self._message_order[first:last],
             time_us=self._message_time[first:last],
             view=self._message_view[first:last],
+            position=None if self._message_position is None else self._message_position[first:last],
             receipt_stream=self._receipt_stream[early:late],
             receipt_seqno=self._receipt_seqno[early:late],
             receipt_order=orders[self._receipts[early:late]],
@@ -225,7 +256,12 @@ class _Encoder:
             interruptions=[],
             up=None,
             left=False,
+            moved_us=None,
             duplicates=[],
+            lost=[],
+            gaps=[],
+            first_us=int(self._times[start]),
+            last_us=int(self._times[end - 1]),
             lost_views=self._lost_views,
         )
         begin, stop = np.searchsorted(rare, (start, end))
@@ -239,14 +275,22 @@ class _Encoder:
         if event in (CRASH, LEAVE):
             part.interruptions.append(order)
             part.up = part.left = bool(event == LEAVE)
+            part.moved_us = int(self._times[at])
         elif event == RECOVER:
             part.up, part.left = True, False
+            part.moved_us = int(self._times[at])
         elif event == RETAINED:
             if order != part.first_order:
                 raise self._bad(at, NOT_FIRST)
             part.retained_at = order
         elif event == DUPLICATE:
             part.duplicates.append(self._named(at))
+        elif event == MISSED:
+            gap = gap_of(*(self._value(name, at) for name in ("group", "origin", "seqno", POSITION, "size")))
+            part.gaps += [] if gap is None else [gap]
+        elif event == LOST:
+            if None not in [self._value(name, at) for name in ("group", "origin", "seqno")]:
+                part.lost.append(self._named(at))
         elif self._value("primary", at) is not False:  # a minority that stops ordering installs no view
             part.views.append(self._view(at))
 
@@ -257,7 +301,8 @@ class _Encoder:
             raise self._bad(at, NO_VIEW)
         if None in members:
             raise self._bad(at, NULL_MEMBER)
-        return View(int(self._order[at]), self._value("group", at), int(number), frozenset(members))
+        time_us = int(self._times[at])
+        return View(int(self._order[at]), self._value("group", at), int(number), frozenset(members), time_us)
 
     def _named(self, at: int) -> tuple[Stream, int]:
         group, origin, seqno = (self._value(name, at) for name in ("group", "origin", "seqno"))
@@ -325,6 +370,10 @@ class _Encoder:
     def _site_at(self, at: int) -> str:
         return str(self._site_names[self._sites[at]])
 
+    def _incarnation_at(self, at: int) -> str:
+        code = self._incarnations[at]
+        return "" if code < 0 else str(self._incarnation_names[code])
+
 
 class _Streams:
     """Numbers for the pairs of group and origin that a table's rows name."""
@@ -355,46 +404,3 @@ class _Streams:
         return [
             (self._group_names[pair // self._width], self._origin_names[pair % self._width]) for pair in self._found
         ]
-
-
-def column_codes(table: Any, name: str) -> tuple[Codes, list[str]]:
-    """A column of strings as numbers, -1 for null, and what they mean. An absent column is a column of nulls."""
-    if name not in table.column_names:
-        return np.full(table.num_rows, -1, np.int32), []
-    column = table.column(name)
-    if pa.types.is_null(column.type):
-        return np.full(table.num_rows, -1, np.int32), []
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    indices = column.indices
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), column.dictionary.to_pylist()
-
-
-def column_numbers(table: Any, name: str) -> Ints:
-    """A column of numbers, NONE for null. An absent column is a column of nulls."""
-    if name not in table.column_names or pa.types.is_null(table.column(name).type):
-        return np.full(table.num_rows, NONE, np.int64)
-    column = table.column(name)
-    try:
-        column = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise InputError(f"column `{name}`: {TOO_LARGE}") from None
-    if column.null_count:
-        column = column.fill_null(NONE)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    numbers: Ints = column.to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def null_flags(table: Any, name: str) -> Flags:
-    if name not in table.column_names:
-        return np.ones(table.num_rows, np.bool_)
-    if table.column(name).null_count == 0:
-        return np.zeros(table.num_rows, np.bool_)
-    flags: Flags = table.column(name).is_null().to_numpy()
-    return flags

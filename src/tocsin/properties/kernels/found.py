@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tocsin.properties.kernels.case import Spot
+from tocsin.properties.kernels.facts import Spot
 
 
 @dataclass(slots=True)
@@ -17,9 +17,11 @@ class Found:
     why: str | None = None  # the witness in words
     parts: set[tuple[str, ...]] = field(default_factory=set)
     at_least: bool = False  # there may be more violations
+    unasked: int = 0  # what would have been examined, if anybody could be asked for it
 
     def add(self, other: "Found") -> None:
         self.checked += other.checked
+        self.unasked += other.unasked
         self.parts |= other.parts
         self.violations = len(self.parts) if self.parts else self.violations + other.violations
         if other.witness is not None and (self.witness is None or len(other.witness) < len(self.witness)):

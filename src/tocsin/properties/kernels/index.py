@@ -17,7 +17,7 @@ INDEX_ROWS: Final = 16_384  # deliveries between two looks at how far each strea
 class PartIndex:
     """A part of a log, by stream."""
 
-    site: str
+    log: str  # its name
     first_order: int
     rows: int  # broadcast, deliver, rollback and receive rows
     spans: dict[Stream, tuple[int, int]]  # lowest and highest number in any of them, or in a duplicate row
@@ -39,7 +39,7 @@ def index_part(part: LogPart, index_rows: int = INDEX_ROWS) -> PartIndex:
         block = delivered[start : start + index_rows]
         found = _extremes(part.stream[block], part.seqno[block])
         reached.append({part.streams[stream]: high for stream, _, high in found})
-    return PartIndex(part.site, part.first_order, len(streams), spans, reached)
+    return PartIndex(part.log, part.first_order, len(streams), spans, reached)
 
 
 def _extremes(streams: Codes, seqnos: Ints) -> list[tuple[int, int, int]]:

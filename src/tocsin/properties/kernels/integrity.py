@@ -17,7 +17,7 @@ def find_integrity(case: Case) -> Found:
     paired: list[tuple[str, Ints, Ints]] = []  # those that need another row
     first = case.first_broadcast[case.message]
     delivered = rows.event == DELIVER
-    if case.facts.has_broadcasts and not case.facts.truncated and not case.facts.shortened:
+    if case.facts.has_broadcasts and not case.facts.has_truncated() and not case.facts.shortened:
         alone.append(("delivered {}, which nobody broadcast", np.flatnonzero(delivered & (first < 0))))
     own = (first >= 0) & (rows.log[first] == rows.log)
     early = np.flatnonzero(delivered & own & (first > np.arange(len(first))))

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Hashes, Ints
-from tocsin.properties.kernels.facts import SiteFacts
+from tocsin.properties.kernels.facts import RunFacts, SiteFacts
 from tocsin.properties.kernels.scan import Chunks, Interleaving, OwnScan, PartScan, StreamScan
 
 MODULUS = 1 << 64
@@ -54,7 +54,7 @@ class LogScan:
 
 def join_scans(parts: list[PartScan]) -> LogScan:
     """The parts of one log, in order."""
-    log = LogScan(SiteFacts(parts[0].facts.site))
+    log = LogScan(SiteFacts(parts[0].facts.site, parts[0].facts.incarnation))
     for part in parts:
         log.facts.join(part.facts)
         log.has_rollbacks |= part.has_rollbacks
@@ -72,11 +72,17 @@ def join_scans(parts: list[PartScan]) -> LogScan:
 
 
 def join_logs(scans: Iterable[PartScan]) -> list[LogScan]:
-    """The logs of a run, by name of the site."""
+    """The logs of a run, in any order."""
     parts: dict[str, list[PartScan]] = {}
     for scanned in scans:
-        parts.setdefault(scanned.facts.site, []).append(scanned)
-    return [join_scans(sorted(parts[site], key=lambda part: part.facts.first_order)) for site in sorted(parts)]
+        parts.setdefault(scanned.facts.log, []).append(scanned)
+    return [join_scans(sorted(parts[log], key=lambda part: part.facts.first_order)) for log in sorted(parts)]
+
+
+def whole_logs(facts: RunFacts, logs: Iterable[LogScan]) -> list[LogScan]:
+    """Those that are whole, as they lie in `facts.whole`."""
+    by_name = {log.facts.log: log for log in logs}
+    return [by_name[name] for name in facts.logs]
 
 
 def _join_streams(total: dict[tuple[str, str], StreamScan], part: dict[tuple[str, str], StreamScan]) -> None:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Flags, Ints, group_bounds, running_max_before
-from tocsin.properties.kernels.case import Case, Spot
+from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.cycles import Link, find_short_cycle
+from tocsin.properties.kernels.facts import Spot
 from tocsin.properties.kernels.found import Found
 from tocsin.properties.kernels.inversions import Inversion, find_inversion
 from tocsin.properties.kernels.lines import Line, draw_line

@@ -4,37 +4,54 @@ from itertools import pairwise
 
 import numpy as np
 
+from tocsin.properties.bad_rows import HIGHEST
 from tocsin.properties.kernels.arrays import Flags, Ints, distinct, group_bounds
 from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.found import Found
+from tocsin.properties.obstacles import tell_owing
 
 
 def find_validity(case: Case) -> Found:
-    """A correct site delivers its own broadcasts."""
+    """A correct site delivers its own broadcasts; those of a correct outside source are delivered by somebody."""
     found = Found()
-    lacking: list[tuple[int, int]] = []  # row of the broadcast, message
+    first = HIGHEST  # row of a broadcast that is owed
     for log, site in enumerate(case.facts.whole):
         if not site.up or not site.has_broadcasts:
             continue
-        owes = np.array([case.members.stayed(site, group) for group in case.group_names], np.bool_)
-        if not owes.any():
+        names = case.group_names
+        stayed = np.array([case.members.stayed(site, group) for group in names], np.bool_)
+        outside = np.array([not site.left and _relies(case, site.site, group) for group in names], np.bool_) & ~stayed
+        if not (stayed | outside).any():
             continue
-        own = np.flatnonzero((case.source == log) & case.core)
-        own = own[owes[case.group_of_stream[case.stream_of[own]]]]
+        sent = np.flatnonzero((case.source == log) & case.core)
+        group = case.group_of_stream[case.stream_of[sent]]
+        own, others = sent[stayed[group]], sent[outside[group]]
         missing = own[case.delivery(log, own) < 0]
         if len(missing):
             missing = missing[~np.isin(missing, case.duplicates(log))]
-        found.checked += len(own)
-        found.violations += len(missing)
-        if len(missing):
-            rows = case.first_broadcast[missing]
-            lacking.append((int(rows.min()), int(missing[rows.argmin()])))
-    if lacking:
-        row, message = min(lacking)
-        found.witness = (case.spot(row),)
-        site_name = case.site(int(case.rows.log[row]))
-        found.why = f"site {site_name}, up at the end, never delivered its own {case.text(message)}"
+        missing = np.concatenate((missing, others[~case.delivered_by_somebody[others]])) if len(others) else missing
+        rows = case.first_broadcast[missing]
+        due = rows[case.rows.time_us[rows] <= case.facts.old_us(site.site)]
+        found.checked += len(own) + len(others) - (len(rows) - len(due))
+        found.violations += len(due)
+        first = min(first, int(due.min(initial=HIGHEST)))
+    if found.violations:
+        found.witness = (case.spot(first),)
+        found.why = _tell_undelivered(case, first)
     return found
+
+
+def _relies(case: Case, site: str, group: str) -> bool:
+    """Whether members are asked to deliver what a site sends them that is none of them."""
+    return case.members.is_outside(site, group) and case.members.has_stable_member(group)
+
+
+def _tell_undelivered(case: Case, row: int) -> str:
+    message = int(case.message[row])
+    site, group = case.site(int(case.rows.log[row])), case.group(message)
+    if case.members.is_outside(site, group):
+        return f"no member of {group} that is up delivered {case.text(message)}, of site {site}, which is up too"
+    return f"site {site}, up at the end, never delivered its own {case.text(message)}"
 
 
 def find_agreement(case: Case) -> Found:
@@ -52,36 +69,52 @@ def _find_agreement(case: Case, obliging: Flags) -> Found:
     """`obliging`: by delivery in a sequence, whether it obliges others."""
     delivered = np.zeros(case.count, np.bool_)
     delivered[case.sequence_message[obliging]] = True
-    found = Found(checked=int(np.count_nonzero(delivered)))
+    asked = np.zeros(case.count, np.bool_)
     lacking = np.full(case.count, -1, np.int64)  # by message: a site of `owing` that lacks it
+    young = np.zeros(case.count, np.bool_)  # by message: whether a site lacks it that may not owe it yet
     owing: list[str] = []
-    for number, messages in _by_set(case, obliging):
+    for number, chosen in by_set(case, obliging):
+        messages = distinct(case.sequence_message[chosen], case.count)
         for site in case.members.obliged(number):
+            asked[messages] = True
             log = case.facts.index.get(site)
             missing = messages if log is None else messages[case.delivery(log, messages) < 0]
+            if case.facts.patience is not None and len(missing):
+                due = _due(case, chosen, case.facts.old_us(site))
+                young[missing[~due[missing]]] = True
+                missing = missing[due[missing]]
             lacking[missing] = len(owing)
             owing.append(site)
+        for left in case.members.obliged_before_leaving(number):
+            passed = messages[case.passed(left, messages)]
+            asked[passed] = True
+            lacking[passed[case.delivery(case.facts.index[left.site], passed) < 0]] = len(owing)
+            owing.append(left.site)
+    found = Found(checked=int(np.count_nonzero(asked)) - int(np.count_nonzero(young & (lacking < 0))))
     found.violations = int(np.count_nonzero(lacking >= 0))
+    found.unasked = int(np.count_nonzero(delivered & ~asked))
     if found.violations:
         index = int(np.flatnonzero(obliging & (lacking[case.sequence_message] >= 0))[0])
         message = int(case.sequence_message[index])
         site = owing[int(lacking[message])]
-        silent = "" if site in case.facts.index else f" (it has no rows in run {case.facts.run})"
+        has_rows, is_running = site in case.facts.index, case.members.is_asked(site)
         found.witness = (case.spot(int(case.sequence[index])),)
-        found.why = (
-            f"site {site}{silent}, up at the end and a member of {case.group(message)}, "
-            f"never delivered {case.text(message)}"
-        )
+        found.why = tell_owing(site, case.group(message), case.text(message), case.facts.run, has_rows, is_running)
     return found
 
 
-def _by_set(case: Case, chosen: Flags) -> list[tuple[int, Ints]]:
-    """The chosen deliveries by set of members: its number, and the different messages delivered to it."""
-    sets = case.member_set[chosen]
-    messages = case.sequence_message[chosen]
+def by_set(case: Case, chosen: Flags) -> list[tuple[int, Ints]]:
+    """The chosen deliveries by set of members: its number, and the deliveries, as indices into `case.sequence`."""
+    places = np.flatnonzero(chosen)
+    sets = case.member_set[places]
     order = np.argsort(sets, kind="stable")
-    found: list[tuple[int, Ints]] = []
-    for low, high in pairwise(group_bounds(sets[order]).tolist()):
-        if low < high:
-            found.append((int(sets[order[low]]), distinct(messages[order[low:high]], case.count)))
-    return found
+    bounds = group_bounds(sets[order]).tolist()
+    return [(int(sets[order[low]]), places[order[low:high]]) for low, high in pairwise(bounds) if low < high]
+
+
+def _due(case: Case, deliveries: Ints, old_us: int) -> Flags:
+    """By message: whether one of some deliveries of it is that old."""
+    old = deliveries[case.rows.time_us[case.sequence[deliveries]] <= old_us]
+    due = np.zeros(case.count, np.bool_)
+    due[case.sequence_message[old]] = True
+    return due

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Ints
-from tocsin.properties.kernels.case import Case, Spot
-from tocsin.properties.kernels.facts import RunFacts
+from tocsin.properties.kernels.case import Case
+from tocsin.properties.kernels.facts import RunFacts, Spot
 from tocsin.properties.kernels.found import Found
 from tocsin.properties.kernels.hashing import hash_messages, hash_stream
 from tocsin.properties.kernels.members import Members
@@ -131,11 +131,11 @@ def explain_difference(case: Case, difference: Difference) -> tuple[tuple[Spot, 
             sites = case.facts.whole[one.log], case.facts.whole[other.log]
             old, new = sites[0].views[one.old], sites[0].views[one.new]
             spots = (
-                Spot(sites[0].site, old.order),
+                sites[0].spot(old.order),
                 case.spot(int(case.sequence[at])),
-                Spot(sites[0].site, new.order),
-                Spot(sites[1].site, sites[1].views[other.old].order),
-                Spot(sites[1].site, sites[1].views[other.new].order),
+                sites[0].spot(new.order),
+                sites[1].spot(sites[1].views[other.old].order),
+                sites[1].spot(sites[1].views[other.new].order),
             )
             why = (
                 f"between views {old.number} and {new.number} site {sites[0].site} delivered {case.text(message)}, "

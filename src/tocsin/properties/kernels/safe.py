@@ -6,8 +6,9 @@ from typing import Final
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Ints, group_bounds, number_pairs
-from tocsin.properties.kernels.case import Case, Spot
+from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.encode import ROLLBACK
+from tocsin.properties.kernels.facts import Spot
 from tocsin.properties.kernels.found import Found
 
 NEVER: Final = np.iinfo(np.int64).max
@@ -15,12 +16,12 @@ ALWAYS: Final = np.iinfo(np.int64).min
 
 
 def find_safe(case: Case) -> Found:
-    found = Found(case.delivered)
     if not case.facts.has_receipts:
-        return found
+        return Found(case.delivered)
     having = _Having(case)
     times = case.rows.time_us[case.sequence]
     complete = np.full(len(case.sequence), ALWAYS)  # by delivery: from when on all its members have the message
+    asked = np.zeros(len(case.sequence), np.bool_)  # by delivery: whether a member is asked
     order = np.argsort(case.member_set, kind="stable")
     deliveries: dict[int, Ints] = {}  # by set of members
     for low, high in pairwise(group_bounds(case.member_set[order]).tolist()):
@@ -28,22 +29,34 @@ def find_safe(case: Case) -> Found:
             deliveries[int(case.member_set[order[low]])] = order[low:high]
     sets_of: dict[str, list[int]] = {}
     for number in deliveries:
-        for site in case.members.sites(number):
-            if case.members.is_asked(site):
-                sets_of.setdefault(site, []).append(number)
+        for site in _asked(case, number):
+            sets_of.setdefault(site, []).append(number)
     for site in sorted(sets_of):
         has_at = having.times(site)
         for number in sets_of[site]:
             chosen = deliveries[number]
+            if not case.members.is_asked(site):  # it has left
+                left = case.facts.whole[case.facts.index[site]]
+                chosen = chosen[case.passed(left, case.sequence_message[chosen])]
+            asked[chosen] = True
             complete[chosen] = np.maximum(complete[chosen], has_at[case.sequence_message[chosen]])
     unsafe = complete > times if case.facts.one_clock else complete == NEVER
     unsafe &= case.sequence_core
+    found = Found(int(np.count_nonzero(asked & case.sequence_core)))
+    found.unasked = case.delivered - found.checked
     found.violations = int(np.count_nonzero(unsafe))
     if found.violations:
         never = np.flatnonzero(unsafe & (complete == NEVER))
         at = int(never[0] if len(never) else np.flatnonzero(unsafe)[0])
         found.witness, found.why = _explain(case, having, at)
     return found
+
+
+def _asked(case: Case, number: int) -> list[str]:
+    """Those of a set who are asked for what they have; of those who have left, only for what they had passed."""
+    sites = case.members.sites(number)
+    stopped = [left.site for left in case.members.stopped(sites)]
+    return sorted([*filter(case.members.is_asked, sites), *stopped])
 
 
 class _Having:
@@ -114,15 +127,19 @@ class _Having:
             return case.spot(int(rows[fits][0]))
         receipts = self._receipt_row[self._receipt_message == message]
         fits = (case.receipts.log[receipts] == log) & (case.receipts.time_us[receipts] == time_us)
-        return Spot(site, int(case.receipts.order[receipts[fits][0]]))
+        return case.spot_at(log, int(case.receipts.order[receipts[fits][0]]))
 
 
 def _explain(case: Case, having: _Having, at: int) -> tuple[tuple[Spot, ...], str]:
     message = int(case.sequence_message[at])
     row = int(case.sequence[at])
     spot = case.spot(row)
-    members = filter(case.members.is_asked, case.members.sites(int(case.member_set[at])))
-    has_at = {site: int(having.times(site)[message]) for site in sorted(members)}
+    has_at = {
+        site: int(having.times(site)[message])
+        for site in _asked(case, int(case.member_set[at]))
+        if case.members.is_asked(site)
+        or case.passed(case.facts.whole[case.facts.index[site]], case.sequence_message[at : at + 1])[0]
+    }
     site = max(has_at, key=has_at.__getitem__)
     text = case.text(message)
     if has_at[site] == NEVER:

@@ -154,6 +154,7 @@ def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
     return LogPart(
         run=part.run,
         site=part.site,
+        incarnation=part.incarnation,
         rows=part.rows,
         first_order=part.first_order,
         next_order=part.next_order,
@@ -165,6 +166,7 @@ def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
         order=part.order[rows],
         time_us=part.time_us[rows],
         view=part.view[rows],
+        position=None if part.position is None else part.position[rows],
         receipt_stream=part.receipt_stream[receipts],
         receipt_seqno=part.receipt_seqno[receipts],
         receipt_order=part.receipt_order[receipts],
@@ -173,14 +175,19 @@ def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
         interruptions=[],
         up=None,
         left=False,
+        moved_us=None,
         duplicates=part.duplicates,
+        lost=[],
+        gaps=[],
+        first_us=part.first_us,
+        last_us=part.last_us,
     )
 
 
 class Extent(NamedTuple):
     """Where a slice lies in a log, as orders."""
 
-    site: str
+    log: str
     slice: int
     first_delivery: int
     last_delivery: int
@@ -206,7 +213,7 @@ def extents(case: Case, cuts: Cuts, window: Window) -> list[Extent]:
                 first_event = min(int(first_delivery[slot]), int(first_sent[slot]))
                 found.append(
                     Extent(
-                        site.site,
+                        site.log,
                         number,
                         int(first_delivery[slot]),
                         int(last_delivery[slot]),
@@ -234,15 +241,15 @@ class Exactness(NamedTuple):
 
 
 def exactness(found: Iterable[Extent], slices: int) -> Exactness:
-    by_site: dict[str, list[Extent]] = {}
+    by_log: dict[str, list[Extent]] = {}
     for extent in found:
-        by_site.setdefault(extent.site, []).append(extent)
+        by_log.setdefault(extent.log, []).append(extent)
     order = True
     # By slice: whether no site delivers anything of it, or of a later one, before something of an earlier slice; and
     # whether no message of it, or of a later one, may have caused one of an earlier slice. Two more behind the last.
     keeps_order = np.ones(slices + 2, np.bool_)
     keeps_causes = np.ones(slices + 2, np.bool_)
-    for own in by_site.values():
+    for own in by_log.values():
         first_delivery = np.full(slices + 2, HIGHEST)
         first_event = np.full(slices + 2, HIGHEST)
         last_delivery = np.full(slices, LOWEST)

@@ -27,9 +27,12 @@ from tocsin.properties.kernels.passages import (
     passage_sums,
 )
 from tocsin.properties.kernels.safe import find_safe
+from tocsin.properties.kernels.settled import find_settled_messages, find_settled_views
 from tocsin.properties.report import PROPERTIES
+from tocsin.properties.terms import Terms
 
 VIEW_SYNCHRONY = "view_synchrony"
+SETTLED = "settled"  # of slices, as far as messages go; what views say is known without them
 
 _BY_MESSAGE: dict[str, Callable[[Case], Found]] = {
     "integrity": find_integrity,
@@ -37,6 +40,7 @@ _BY_MESSAGE: dict[str, Callable[[Case], Found]] = {
     "agreement": find_agreement,
     "uniform_agreement": find_uniform_agreement,
     "safe": find_safe,
+    "settled": find_settled_messages,
 }
 _BY_ORDER: dict[str, Callable[[Orders], Found]] = {
     "fifo": find_fifo,
@@ -75,14 +79,14 @@ def put_together(slices: Iterable[Solved]) -> Solved:
 def solve_run(
     run: str,
     parts: Sequence[LogPart],
-    groups: dict[str, list[str]],
-    one_clock: bool,
+    terms: Terms,
     properties: Collection[str] = PROPERTIES,
 ) -> tuple[RunFacts, dict[str, Found]]:
     """A whole run at once."""
-    parts = sorted(parts, key=lambda part: (part.site, part.first_order))
-    facts = join_facts(run, map(part_facts, parts), groups, one_clock)
-    case = Case(facts, [part for part in parts if part.site in facts.index])
+    parts = sorted(parts, key=lambda part: (part.log, part.first_order))
+    facts = join_facts(run, map(part_facts, parts), terms)
+    whole = [part for part in parts if part.log in facts.logs]
+    case = Case(facts, sorted(whole, key=lambda part: facts.logs[part.log]))
     solved = solve(case, properties)
     if VIEW_SYNCHRONY in properties:
         found, difference = find_view_synchrony(facts, Members(facts), solved.sums)
@@ -91,4 +95,6 @@ def solve_run(
             if explained is not None:
                 found.witness, found.why = explained
         solved.found[VIEW_SYNCHRONY] = found
+    if SETTLED in properties:
+        solved.found[SETTLED].add(find_settled_views(facts, case.members))
     return facts, solved.found

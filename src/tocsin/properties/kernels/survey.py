@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Hashes, Ints, group_bounds
-from tocsin.properties.kernels.encode import BROADCAST, DELIVER, LogPart, column_codes, column_numbers
+from tocsin.properties.kernels.columns import column_codes, column_numbers
+from tocsin.properties.kernels.encode import BROADCAST, DELIVER, LogPart
 from tocsin.properties.kernels.hashing import hash_messages, hash_stream
 from tocsin.properties.kernels.histogram import Histogram
 

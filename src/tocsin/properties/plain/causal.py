@@ -52,7 +52,7 @@ def _pasts(run: Run) -> dict[Message, tuple[int, int]]:
         time_us = min((entry.row.time_us for entry in log.entries), default=0)
         for message, row in _seen(run, log):
             time_us = max(time_us, row.time_us)  # a log stays in its order
-            walk.append((time_us, log.site, message, row.event == BROADCAST))
+            walk.append((time_us, log.name, message, row.event == BROADCAST))
     walk.sort(key=lambda each: each[0])
     bits: dict[Message, int] = {}
     for _, _, message, _ in walk:
@@ -143,5 +143,5 @@ def _tell(run: Run, site: str, links: list[_Link]) -> tuple[tuple[Row, ...], str
         f"site {link.broadcast.site} broadcast {text(link.effect)} when it had seen {text(link.cause)}"
         for link in links
     )
-    why = f"site {site} delivered {text(effect)} before {text(cause)}, but {how}"
+    why = f"site {run.logs[site].site} delivered {text(effect)} before {text(cause)}, but {how}"
     return tuple(dict.fromkeys(rows)), why

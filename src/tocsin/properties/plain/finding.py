@@ -13,3 +13,4 @@ class Finding(NamedTuple):
     evidence: tuple[Row, ...] | None = None  # with violations: the fewest rows that show one
     why: str | None = None  # with violations: the evidence in words
     obstacle: str | None = None  # what the run lacks for a verdict, violations aside
+    unasked: int = 0  # what would have been examined, if anybody could be asked for it

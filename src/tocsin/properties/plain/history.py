@@ -1,7 +1,8 @@
 """The words about a trace (docs/guarantees.md, section 1): runs, logs, messages, net deliveries, sequences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from tocsin.properties.bad_rows import (
@@ -17,7 +18,10 @@ from tocsin.properties.bad_rows import (
     bad_row,
     describe_hole,
 )
+from tocsin.properties.gaps import Gap, gap_of
+from tocsin.properties.log_names import log_name
 from tocsin.properties.obstacles import tell_shortening, tell_truncation
+from tocsin.properties.terms import Terms
 from tocsin.traces.rows import (
     BROADCAST,
     CRASH,
@@ -25,6 +29,8 @@ from tocsin.traces.rows import (
     DELIVER,
     DUPLICATE,
     LEAVE,
+    LOST,
+    MISSED,
     RECEIVE,
     RECOVER,
     RETAINED,
@@ -36,7 +42,16 @@ from tocsin.traces.rows import (
 
 Message = tuple[str, str, int]  # group, origin, seqno
 MESSAGE_EVENTS = frozenset([BROADCAST, DELIVER, ROLLBACK, DUPLICATE])  # rows that have to name a message
-TELLING = MESSAGE_EVENTS | {RECEIVE, VIEW, CRASH, RECOVER, LEAVE, RETAINED}  # rows that say something to a property
+TELLING = MESSAGE_EVENTS | {
+    RECEIVE,
+    VIEW,
+    CRASH,
+    RECOVER,
+    LEAVE,
+    RETAINED,
+    MISSED,
+    LOST,
+}  # rows that say something to a property
 
 
 class Entry(NamedTuple):
@@ -60,14 +75,21 @@ class Log:
     def __init__(self, first: Row) -> None:
         """`first`: the first row of the log; it is not yet added."""
         self.site = first.site
+        self.incarnation = first.incarnation or ""
+        self.name = first.site  # of this log; an earlier incarnation's is another
+        self.began_us = self.ended_us = first.time_us  # its first and its last row
+        self.is_later = False  # the site had an earlier incarnation
         self.is_shortened = first.event == RETAINED  # retention has dropped its older rows
         self.next_order = first.order if self.is_shortened else 0  # that the next row should have
         self.hole: str | None = None  # the first jump in its orders: then it is truncated
         self._retained_at = first.order if self.is_shortened else -1  # what was dropped may lie before and behind it
         self.is_up = True  # after the rows so far
         self.has_left = False  # the last crash, recover or leave is a leave
+        self.moved_us: int | None = None  # when that was
         self.entries: list[Entry] = []  # broadcast, deliver and rollback rows
         self.duplicates: set[Message] = set()
+        self.lost: set[Message] = set()  # own broadcasts that were given up
+        self.gaps: list[Gap] = []  # what it was told that it will never get
         self.receipts: list[Row] = []  # receive rows of kind data that name their message
         self.views: list[Row] = []  # of primary views
         self.interruptions: list[int] = []  # orders of crash and leave rows
@@ -98,14 +120,26 @@ class Log:
             self.interruptions.append(order)
             self.is_up = event == LEAVE
             self.has_left = event == LEAVE
+            self.moved_us = row.time_us
         elif event == RECOVER:
             self.is_up = True
             self.has_left = False
-        elif event == RETAINED:
-            if order != self._retained_at:
-                raise bad_row(row.run, row.site, order, NOT_FIRST)
-            if order < 0:
-                raise bad_row(row.run, row.site, order, NEGATIVE.format(order=order))
+            self.moved_us = row.time_us
+        else:
+            self._add_rare(row)
+
+    def _add_rare(self, row: Row) -> None:
+        if row.event == RETAINED:
+            if row.order != self._retained_at:
+                raise bad_row(row.run, row.site, row.order, NOT_FIRST)
+            if row.order < 0:
+                raise bad_row(row.run, row.site, row.order, NEGATIVE.format(order=row.order))
+        elif row.event == MISSED:
+            gap = gap_of(row.group, row.origin, row.seqno, row.position, row.size)
+            if gap is not None:
+                self.gaps.append(gap)
+        elif row.group is not None and row.origin is not None and row.seqno is not None:
+            self.lost.add((row.group, row.origin, row.seqno))
 
     def note_jump(self, row: Row) -> None:
         """The next row has not the order that it should have."""
@@ -154,6 +188,17 @@ class Log:
                 sequence.setdefault(message, row)
         return Net(sequence, repeats, strays)
 
+    @cached_property
+    def reached(self) -> dict[tuple[str, str], int]:
+        """By stream: the highest number delivered behind the last rollback; what lies below, the site has passed."""
+        found: dict[tuple[str, str], int] = {}
+        for (group, origin, seqno), row in self.entries:
+            if row.event == ROLLBACK:
+                found.clear()
+            elif row.event == DELIVER:
+                found[group, origin] = max(seqno, found.get((group, origin), seqno))
+        return found
+
     @property
     def sequence(self) -> dict[Message, Row]:
         return self.net.sequence
@@ -162,23 +207,49 @@ class Log:
 class Run:
     """The rows with one value of `run`. Truncated logs are known by name only: nothing that they say counts."""
 
-    def __init__(self, name: str, logs: Iterable[Log], groups: Mapping[str, Sequence[str]], one_clock: bool) -> None:
+    def __init__(self, name: str, logs: Iterable[Log], terms: Terms) -> None:
         self.name = name
-        self.given = groups
-        self.one_clock = one_clock
-        every = sorted(logs, key=lambda log: log.site)
-        self.logs = {log.site: log for log in every if log.hole is None}  # the whole ones, by name
-        self.truncated = {log.site: log.hole for log in every if log.hole is not None}
+        self.given = terms.groups
+        self.one_clock = terms.one_clock
+        self.patience = terms.patience
+        self.calm = terms.calm_in(name)
+        every = _in_order(logs)
+        self.logs = {log.name: log for log in every if log.hole is None}  # the whole ones, by (site name, incarnation)
+        self.truncated = {log.name: (log.site, log.hole) for log in every if log.hole is not None}
         self.shortened = [log.site for log in self.logs.values() if log.is_shortened]
-        entries = [entry for log in self.logs.values() for entry in log.entries]
         self.broadcasts: dict[Message, Row] = {}  # message: its first broadcast row, by (site name, order)
-        self.groups: list[str] = sorted({entry.message[0] for entry in entries})  # with a message
+        self.sources: dict[Message, Log] = {}  # message: the log of that row
+        groups: set[str] = set()
         self.has_deliveries = False  # rolled back or not
-        for message, row in entries:
-            if row.event == BROADCAST:
-                self.broadcasts.setdefault(message, row)
-            elif row.event == DELIVER:
-                self.has_deliveries = True
+        for log in self.logs.values():
+            for message, row in log.entries:
+                groups.add(message[0])
+                if row.event == BROADCAST:
+                    if message not in self.broadcasts:
+                        self.broadcasts[message] = row
+                        self.sources[message] = log
+                elif row.event == DELIVER:
+                    self.has_deliveries = True
+        self.groups = sorted(groups)  # with a message
+
+    @cached_property
+    def sites(self) -> set[str]:
+        """Those with a whole log."""
+        return {log.site for log in self.logs.values()}
+
+    def end_us(self, site: str) -> int:
+        """When the log of a site was taken; by its last row, if nothing says it (by the run's, if it has none)."""
+        if self.patience is not None and self.patience.end_us is not None:
+            return self.patience.end_us
+        if site in self.logs:
+            return self.logs[site].ended_us
+        return max((log.ended_us for log in self.logs.values()), default=0)
+
+    def is_young(self, time_us: int, site: str) -> bool:
+        """Whether a site still runs and may not owe yet what happened at that time."""
+        if self.patience is None or (site in self.logs and self.logs[site].has_left):
+            return False
+        return time_us > self.end_us(site) - self.patience.us
 
     @cached_property
     def sequences(self) -> dict[str, dict[Message, Row]]:
@@ -196,7 +267,7 @@ class Run:
     def truncation(self) -> str | None:
         if not self.truncated:
             return None
-        site, hole = next(iter(self.truncated.items()))
+        site, hole = next(iter(self.truncated.values()))
         return tell_truncation(self.name, site, hole, len(self.truncated))
 
     @cached_property
@@ -218,29 +289,43 @@ class Gathered(NamedTuple):
     """The logs of all runs, and how many rows they had."""
 
     rows: int
-    runs: dict[str, dict[str, Log]]  # by run and site
+    runs: dict[str, dict[tuple[str, str], Log]]  # by run, site and incarnation
 
     def sites(self) -> int:
-        return len({site for logs in self.runs.values() for site in logs})
+        return len({site for logs in self.runs.values() for site, _ in logs})
 
 
 def gather(rows: Iterable[Row]) -> Gathered:
-    """Read all rows. The rows of a (run, site) come in their order; sites and runs may be interleaved."""
-    runs: dict[str, dict[str, Log]] = {}
+    """Read all rows. The rows of a log come in their order; logs and runs may be interleaved."""
+    runs: dict[str, dict[tuple[str, str], Log]] = {}
     names: dict[Message, Message] = {}
-    run = site = log = None
+    run = site = incarnation = log = None
     count = 0
     for row in rows:
         count += 1
-        if log is None or row.site != site or row.run != run:
-            run, site = row.run, row.site
+        if log is None or row.site != site or row.run != run or row.incarnation != incarnation:
+            run, site, incarnation = row.run, row.site, row.incarnation
             logs = runs.setdefault(run, {})
-            log = logs.get(site) or logs.setdefault(site, Log(row))
+            key = (site, incarnation or "")
+            log = logs.get(key) or logs.setdefault(key, Log(row))
         order = row.order
         if order != log.next_order:
             log.note_jump(row)
         log.next_order = order + 1
+        log.ended_us = row.time_us
         event = row.event
         if event in TELLING and (event != RECEIVE or row.kind == DATA):
             log.add(row, names)
     return Gathered(count, runs)
+
+
+def _in_order(logs: Iterable[Log]) -> list[Log]:
+    """By site and, of one site, from its first incarnation to its last. All but the last are over: their disks are
+    gone."""
+    every = sorted(logs, key=lambda log: (log.site, log.began_us, log.incarnation))
+    for log, following in pairwise(every):
+        if log.site == following.site:
+            log.name = log_name(log.site, log.incarnation)
+            log.is_up = log.has_left = False
+            following.is_later = True
+    return every

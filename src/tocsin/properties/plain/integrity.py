@@ -48,7 +48,7 @@ def _offences(run: Run, log: Log) -> dict[int, _Offence]:
                 if everybody_told:
                     why = f"site {log.site} delivered {text(message)}, which nobody broadcast"
                     found[row.order] = _Offence((row,), why)
-            elif first.site == log.site and first.order > row.order:
+            elif run.sources[message] is log and first.order > row.order:
                 why = f"site {log.site} delivered {text(message)} before it broadcast it"
                 found[row.order] = _Offence((row, first), why)
         elif row.event == BROADCAST and first is not None and first is not row:  # I4

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from functools import cache, cached_property
 
-from tocsin.properties.plain.history import Log, Run
+from tocsin.properties.plain.history import Log, Message, Run
 from tocsin.traces.rows import ROLLBACK, Row
 
 Sites = frozenset[str]
@@ -24,28 +24,34 @@ class Members:
         for view in views:
             self._first_views.setdefault((view.group, view.view), view)
         self._at: dict[tuple[str, str, int | None, int], Sites] = {}
-        gone = [log.site for log in run.logs.values() if log.is_shortened or log.has_left]
+        gone = [log.name for log in run.logs.values() if log.is_shortened or log.has_left or log.is_later]
         self._excused = frozenset([*gone, *run.truncated])
+        stopped = [log for log in run.logs.values() if log.has_left and not (log.is_shortened or log.is_later)]
+        self._stopped = {log.site: log for log in stopped if log.site not in run.truncated}
         self.at_deliveries = cache(self._at_deliveries)
         self.listed = cache(self._listed)
+        self.ever = cache(self._ever)
+        self.has_stable_member = cache(self._stable)
         self.last = cache(self._last)
         self.obliged = cache(self._obliged)
+        self._ended_in = cache(self._was_member_at_its_end)
 
     def _listed(self, group: str) -> Sites:
         """L(g)."""
         if group in self._run.given:
             return frozenset(self._run.given[group])
         if group == ALL:
-            return frozenset(self._run.logs)
+            return frozenset(self._run.sites)
         return frozenset(site for site, groups in self._active.items() if group in groups)
 
     @cached_property
     def _active(self) -> dict[str, set[str]]:
         """By site: the groups in which it broadcast or delivered."""
-        return {
-            site: {entry.message[0] for entry in log.entries if entry.row.event != ROLLBACK}
-            for site, log in self._run.logs.items()
-        }
+        found: dict[str, set[str]] = {}
+        for log in self._run.logs.values():
+            groups = (entry.message[0] for entry in log.entries if entry.row.event != ROLLBACK)
+            found.setdefault(log.site, set()).update(groups)
+        return found
 
     def scope(self, group: str) -> str | None:
         """The views of a group are the view rows with this group."""
@@ -71,7 +77,7 @@ class Members:
         found: list[Sites] = []
         for message, row in log.sequence.items():
             before = bisect_left(orders, row.order)
-            key = (log.site, message[0], row.view, before)
+            key = (log.name, message[0], row.view, before)
             if key not in self._at:
                 self._at[key] = self._members_at(log, message[0], row.view, before)
             found.append(self._at[key])
@@ -106,9 +112,35 @@ class Members:
         listed = log.site in self.listed(group) and not log.is_shortened
         return listed and all(log.site in (view.members or ()) for view in self.views(log, group))
 
+    def is_outside(self, site: str, group: str) -> bool:
+        """Whether a site is known to be no member, ever: it only sends to the group."""
+        if group in self._run.given:
+            if site in self._run.given[group]:
+                return False
+        elif group not in self._scopes:
+            return False  # whoever sends to a group counts as a member, if nothing says who is
+        return group not in self._scopes or site not in self.ever(group)
+
+    def _ever(self, scope: str | None) -> Sites:
+        """Whoever is in a view of this scope."""
+        lists = [view.members or () for log in self._run.logs.values() for view in log.views if view.group == scope]
+        return NOBODY.union(*lists)
+
+    def _stable(self, group: str) -> bool:
+        """Whether a member that is up, and that it can be held against, was one all along: an outside source may rely
+        on it."""
+        logs = self._run.logs
+        if self._run.truncated or self._run.shortened:
+            return False
+        return any(
+            site not in logs or (logs[site].is_up and self.stayed(logs[site], group))
+            for site in self.last(group)
+            if self.is_asked(site)
+        )
+
     def is_asked(self, site: str) -> bool:
         """Whether it can be held against a site that its log has no row of a message: not if such a row may be
-        missing, and not if the site has left."""
+        missing, not if the site has left, and not if its disk is a new one."""
         return site not in self._excused
 
     def _obliged(self, group: str, sites: Sites) -> list[str]:
@@ -116,3 +148,26 @@ class Members:
         logs = self._run.logs
         owing = sorted(sites & self.last(group))
         return [site for site in owing if self.is_asked(site) and (site not in logs or logs[site].is_up)]
+
+    def obliged_for(self, message: Message, sites: Sites) -> list[str]:
+        """The same for one message: with those of them who have left, were members then, and had passed it."""
+        obliged = self.obliged(message[0], sites)
+        if not self._stopped:
+            return obliged
+        return [*obliged, *(site for site in self.passed(message, sites) if self._ended_in(site, message[0]))]
+
+    def passed(self, message: Message, sites: Sites) -> list[str]:
+        """Those of some sites who have left, and had delivered a later message of its stream before: what they lack of
+        it, they do not lack because they left."""
+        group, origin, seqno = message
+        stream = (group, origin)
+        return [
+            site
+            for site in sorted(sites & self._stopped.keys())
+            if seqno < self._stopped[site].reached.get(stream, seqno)
+        ]
+
+    def _was_member_at_its_end(self, site: str, group: str) -> bool:
+        """By the last view of its own log: those of the others may already be without a site that has left."""
+        views = self.views(self._stopped[site], group)
+        return site in (self.of_view(group, views[-1]) if views else self.listed(group))

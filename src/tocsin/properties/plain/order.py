@@ -24,14 +24,14 @@ def find_fifo(run: Run) -> Finding:
         return Finding(run.delivered, obstacle=run.truncation)
     site, message, before = late[0]
     rows = (run.sequences[site][before], run.sequences[site][message])
-    why = f"site {site} delivered {text(message)} after {text(before)}"
+    why = f"site {run.logs[site].site} delivered {text(message)} after {text(before)}"
     return Finding(run.delivered, len(late), rows, why, run.truncation)
 
 
 class Link(NamedTuple):
     """At one site, one message before another."""
 
-    site: str
+    log: str
     message: Message
     after: Message
 
@@ -94,7 +94,8 @@ def _inversions(run: Run, inverted: dict[Parts, list[Link]]) -> Finding:
     links = next(iter(inverted.values()))
     one, other = links
     why = (
-        f"site {one.site} delivered {text(one.message)} before {text(one.after)}, site {other.site} the other way round"
+        f"site {run.logs[one.log].site} delivered {text(one.message)} before {text(one.after)}, "
+        f"site {run.logs[other.log].site} the other way round"
     )
     return Finding(run.delivered, len(inverted), _rows(run, links), why, run.truncation)
 
@@ -107,7 +108,9 @@ def find_acyclic(run: Run) -> Finding:
         return Finding(run.delivered, obstacle=run.truncation)
     inverted = _inverted(run, lambda message: (), across=False)
     links = next(iter(inverted.values())) if inverted else _shortest_cycle(run, tangled)
-    why = ", ".join(f"site {link.site} delivered {text(link.message)} before {text(link.after)}" for link in links)
+    why = ", ".join(
+        f"site {run.logs[link.log].site} delivered {text(link.message)} before {text(link.after)}" for link in links
+    )
     return Finding(run.delivered, len(tangled), _rows(run, links), why, run.truncation)
 
 
@@ -166,4 +169,4 @@ def _shortest_cycle(run: Run, tangled: list[Message]) -> list[Link]:
 
 def _rows(run: Run, links: list[Link]) -> tuple[Row, ...]:
     """Two deliveries for each link."""
-    return tuple(run.sequences[link.site][message] for link in links for message in (link.message, link.after))
+    return tuple(run.sequences[link.log][message] for link in links for message in (link.message, link.after))

@@ -14,26 +14,28 @@ def find_safe(run: Run, members: Members) -> Finding:
     if not any(log.receipts for log in run.logs.values()):
         return Finding(run.delivered, obstacle=obstacle or run.lacking(NO_RECEIPTS))
     having = {site: _first_rows(log) for site, log in run.logs.items()}
-    lacking: dict[tuple[Message, Sites], tuple[str, Row | None]] = {}  # remembered
-    violations = 0
+    lacking: dict[tuple[Message, Sites], tuple[str | None, Row | None]] = {}  # remembered
+    violations = unasked = 0
     smallest: tuple[Row, ...] = ()
     why = ""
     for log in run.logs.values():
         for (message, row), at in zip(log.sequence.items(), members.at_deliveries(log), strict=True):
             key = (message, at)
             if key not in lacking:
-                asked = [site for site in sorted(at) if members.is_asked(site)]
-                lacking[key] = _last_to_have(message, asked, having)
+                asked = [*filter(members.is_asked, at), *members.passed(message, at)]
+                lacking[key] = _last_to_have(message, sorted(asked), having)
             site, late = lacking[key]
-            if not site or (late is not None and not (run.one_clock and late.time_us > row.time_us)):
+            unasked += site is None
+            if site is None or (late is not None and not (run.one_clock and late.time_us > row.time_us)):
                 continue
             violations += 1
             rows = (row,) if late is None else (row, late)
             if not smallest or len(rows) < len(smallest):
                 smallest, why = rows, _tell(message, row, site, late)
+    checked = run.delivered - unasked
     if not violations:
-        return Finding(run.delivered, obstacle=obstacle)
-    return Finding(run.delivered, violations, smallest, why, obstacle)
+        return Finding(checked, obstacle=obstacle, unasked=unasked)
+    return Finding(checked, violations, smallest, why, obstacle)
 
 
 def _first_rows(log: Log) -> dict[Name, Row]:
@@ -52,9 +54,12 @@ def _first_rows(log: Log) -> dict[Name, Row]:
     return found
 
 
-def _last_to_have(message: Message, sites: list[str], having: dict[str, dict[Name, Row]]) -> tuple[str, Row | None]:
-    """The site that has a message last, and by which row; or the first that never has it, and None."""
-    last: tuple[str, Row | None] = ("", None)
+def _last_to_have(
+    message: Message, sites: list[str], having: dict[str, dict[Name, Row]]
+) -> tuple[str | None, Row | None]:
+    """The site that has a message last, and by which row; or the first that never has it, and None. No site, if none
+    is asked."""
+    last: tuple[str | None, Row | None] = (None, None)
     for site in sites:
         found = having.get(site, {})
         rows = [row for row in (found.get(message), found.get((None, *message[1:]))) if row is not None]

@@ -16,6 +16,7 @@ from tocsin.properties.audit.pieces import find_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOG = ("run", "site", "incarnation")  # what one log is
 ROWS_A_PARTITION = 4_000_000  # a partition's sort stays in the memory of a task
 ROW_GROUP_ROWS = 1_000_000  # as the format has it
 
@@ -25,7 +26,7 @@ def sort_with_spark(
 ) -> list[str]:
     """Write the files' rows, log by log and in order, below `scratch`; the names of the new files."""
     table = session.read.parquet(*files)
-    log = [name for name in map(trace_map.theirs, ("run", "site")) if name in table.columns]
+    log = [name for name in map(trace_map.theirs, LOG) if name in table.columns]
     partitions = max(1, -(-rows // ROWS_A_PARTITION))
     keys = [f"`{name}`" for name in log]
     ordered = table.repartition(partitions, *keys) if keys else table.repartition(1)
@@ -38,7 +39,7 @@ def sort_with_spark(
 def sort_here(files: list[str], trace_map: TraceMap, scratch: Path) -> list[str]:
     """The same in this process, for traces that fit in its memory."""
     table = pa.concat_tables([pq.read_table(file) for file in files], promote_options="default")
-    keys = [name for name in map(trace_map.theirs, ("run", "site", "order")) if name in table.column_names]
+    keys = [name for name in map(trace_map.theirs, (*LOG, "order")) if name in table.column_names]
     path = scratch / "sorted.parquet"
     pq.write_table(table.sort_by([(key, "ascending") for key in keys]), path, row_group_size=ROW_GROUP_ROWS)
     return [str(path)]

@@ -74,7 +74,7 @@ def survey_pieces(job: SurveyJob) -> Survey:
         for part in encode(table, job.trace.views_are_lost):
             if part.run in runs:
                 survey.add_log(part, job.axis)
-                survey.add_latencies(part, job.sample, job.trace.one_clock)
+                survey.add_latencies(part, job.sample, job.trace.terms.one_clock)
     return survey
 
 

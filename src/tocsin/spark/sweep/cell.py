@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from tocsin.properties import Report
+from tocsin.sim.calm import calm_at_end
 from tocsin.sim.run import answer, check_file, check_rows, run_to_end, without_trace
 from tocsin.spark.sweep.experiment import Experiment
 from tocsin.spark.sweep.grid import Grid
@@ -96,12 +97,13 @@ def _simulated(grid: Grid, cell: Cell, seed: int, traces: Path | None) -> dict[s
         with TraceWriter(path, run, scenario.names, one_clock=True) as writer:
             simulation = scenario.build(seed, writer)
             run_to_end(simulation, duration_us)
+            writer.calm = calm_at_end(scenario, simulation)
         report = check_file(scenario, path)
     elif grid.config.verdicts:
         buffer = TraceBuffer(run, scenario.names)
         simulation = scenario.build(seed, buffer)
         run_to_end(simulation, duration_us)
-        report = check_rows(scenario, buffer.rows())
+        report = check_rows(scenario, buffer.rows(), calm=calm_at_end(scenario, simulation))
     else:
         simulation = without_trace(scenario, seed)
         report = Report(0, 0, 0, {})

@@ -17,6 +17,7 @@ import msgspec
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
 from tocsin.core.files import read_document
+from tocsin.sim.beyond import refuse_beyond
 from tocsin.sim.scenario import Scenario, scenario_from_document
 from tocsin.spark.sweep.experiment import Experiment, find_experiment, make_experiment
 from tocsin.spark.sweep.grid_config import CELLS_MAX, GridConfig
@@ -103,12 +104,20 @@ class Grid:
         """A rough guess of the work in a cell, to start the long ones first: messages times sites."""
         experiment = self.experiment(combination)
         if experiment is not None:
-            return experiment.cost()
+            return _cost(experiment, self.label(combination))
         document = self.document(combination)
         workload = document.get("workload", {})
         sites = document.get("sites", 10)
         count = len(sites) if isinstance(sites, list) else sites
         return float(workload.get("messages", 100)) * float(count if isinstance(count, int) else 10)
+
+
+def _cost(experiment: Experiment, source: str) -> float:
+    try:
+        return float(experiment.cost())
+    except Exception as error:  # whatever code that is not ours may raise
+        told = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+        raise InputError(f"{source}: `experiment`: expected a number from its `cost()`, found {told}") from None
 
 
 def load_grid(path: Path, quick: bool = False) -> Grid:
@@ -125,7 +134,10 @@ def load_grid(path: Path, quick: bool = False) -> Grid:
     for combination in range(grid.combinations):
         source = f"{path}: cell with {grid.label(combination)}"
         if grid.experiment(combination, source) is None:
-            grid.scenario(combination, source)
+            scenario = grid.scenario(combination, source)
+            if not config.beyond_assumptions:
+                refuse_beyond(scenario, "`beyond_assumptions = true` in the grid file runs it all the same")
+        grid.cost(combination)  # an experiment's own
     return grid
 
 

@@ -41,6 +41,7 @@ class GridConfig(Config, frozen=True):
     arguments: dict[str, Any] = {}  # … and what it is given besides the grid's keys
     name: str | None = None  # default: the file's name
     grid: dict[str, Annotated[list[Any], Meta(min_length=1)]] = {}  # dotted keys and their values
+    beyond_assumptions: bool = False  # whether faults are run that a scenario's protocol does not claim to stand
     verdicts: bool = True  # whether a scenario's trace is kept and checked; false only counts
     replications: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     precision: PrecisionConfig | list[PrecisionConfig] = []

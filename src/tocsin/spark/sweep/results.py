@@ -1,6 +1,6 @@
 """Where a sweep's results lie, so that nothing half-written is ever read as whole and the next call goes on.
 
-DIR/waves/<code version>/000017.parquet    finished cells, a file per wave, written beside and renamed
+DIR/waves/<code version>/000017.parquet    finished cells of a wave, written beside and renamed
 DIR/results.parquet                        all of them in one table, made when the sweep ends
 DIR/traces/<key>.parquet                   the cells' traces, if asked for
 DIR/status.json                            how far it is, for `tocsin sweep --status`
@@ -9,13 +9,13 @@ DIR/.lock                                  held by the one sweep that works here
 
 import contextlib
 import fcntl
-import json
 import os
-import shutil
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -40,36 +40,68 @@ SCHEMA = pa.schema(
     ]
 )
 
+_WAVE = re.compile(r"[0-9]{6,}\.parquet")  # what `add` writes, and …
+_LEFTOVER = re.compile(r"\.[0-9]{6,}\.parquet\.")  # … what is left of that when it was interrupted
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a sweep is, as it lies in status.json."""
+
+    cells: int  # wanted so far; a precision may want more
+    done: int
+    failed: int
+    running: int
+    estimated_seconds_left: float | None
+    seconds: float
+    updated_at: float
+
 
 class Results:
     """The results folder of one sweep."""
 
-    def __init__(self, folder: Path, grid: Grid, code: str) -> None:
+    def __init__(self, folder: Path, grid: Grid, code: Callable[[int], str]) -> None:
         self.folder = folder
         self.table_path = folder / "results.parquet"
         self._grid = grid
-        self._code = code
-        self._waves = folder / "waves" / code
+        self._code = code  # of a combination: the version of all that its results depend on
+        self._waves = folder / "waves"
         self._next_wave = 0
         self.cells: dict[str, CellResult] = {}  # finished, by key
 
     def open(self, keep_old: bool) -> None:
-        """Read what is finished; results of other code versions are dropped, or left where they are."""
+        """Read what is finished. Results of this grid's cells by other code are dropped, or left where they are; cells
+        of other grids stay in their files and out of this sweep. What no sweep has written is not touched."""
+        known = self._keys()
         with explained(self.folder):
             self._waves.mkdir(parents=True, exist_ok=True)
-            if not keep_old:
-                for other in self._waves.parent.iterdir():
-                    if other.name != self._code:
-                        shutil.rmtree(other)
-            for leftover in self._waves.glob(".*"):
-                leftover.unlink()
-        known = self._keys()
-        for path in sorted(self._waves.glob("*.parquet")):
-            self._next_wave = max(self._next_wave, int(path.stem) + 1)
-            for row in pq.read_table(path).to_pylist():
-                place = known.get(row["key"])
-                if place is not None:  # a cell of another grid stays in its file and out of this sweep
-                    self.cells[row["key"]] = _result(row, *place)
+            for path in sorted(path for path in self._waves.glob("*/*") if _WAVE.fullmatch(path.name)):
+                self._next_wave = max(self._next_wave, int(path.stem) + 1)
+                if self._read(path, known) and not keep_old:
+                    path.unlink()
+            for folder in filter(Path.is_dir, list(self._waves.iterdir())):
+                for leftover in filter(lambda path: _LEFTOVER.match(path.name), list(folder.iterdir())):
+                    leftover.unlink()
+                if not any(folder.iterdir()):
+                    folder.rmdir()
+
+    def _read(self, path: Path, known: dict[str, tuple[int, int]]) -> bool:
+        """Take the results of a wave that are this grid's and new; whether all in it are this grid's, and old."""
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowException as error:
+            why = str(error).splitlines()[0]
+            raise InputError(f"{path}: expected finished cells of a sweep: {why}; remove the file") from None
+        if table.schema.names != SCHEMA.names:
+            return False
+        rows = table.to_pylist()
+        old = 0
+        for row in rows:
+            place = known.get(row["key"])
+            if place is not None and row["code"] == self._code(place[0]):
+                self.cells[row["key"]] = _result(row, *place)
+            elif place is not None:
+                old += 1
+        return old == len(rows)
 
     def _keys(self) -> dict[str, tuple[int, int]]:
         grid = self._grid
@@ -86,7 +118,10 @@ class Results:
         """Keep a wave: on disk first, as a whole."""
         rows = [self._row(result) for result in results]
         with explained(self.folder):
-            _write_table(self._waves / f"{self._next_wave:06d}.parquet", rows)
+            for code in sorted({row["code"] for row in rows}):
+                (self._waves / code).mkdir(parents=True, exist_ok=True)
+                path = self._waves / code / f"{self._next_wave:06d}.parquet"
+                _write_table(path, [row for row in rows if row["code"] == code])
         self._next_wave += 1
         for row, result in zip(rows, results, strict=True):
             self.cells[row["key"]] = result
@@ -105,7 +140,7 @@ class Results:
             "parameters": parameters_json(grid.parameters(result.combination)),
             "replicate": result.replicate,
             "seed": grid.seed(result.combination, result.replicate),
-            "code": self._code,
+            "code": self._code(result.combination),
             "status": result.status,
             "error": result.error,
             "metrics": result.metrics,
@@ -113,9 +148,9 @@ class Results:
             "seconds": result.seconds,
         }
 
-    def write_status(self, status: dict[str, Any]) -> None:
+    def write_status(self, status: Status) -> None:
         with explained(self.folder):
-            write_whole(self.folder / "status.json", json.dumps(status).encode())
+            write_whole(self.folder / "status.json", msgspec.json.encode(status))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -139,18 +174,29 @@ def read_status(folder: Path) -> dict[str, Any]:
     """The last status of a sweep, and whether somebody works on it now."""
     path = folder / "status.json"
     try:
-        status: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError):
-        raise InputError(f"{folder}: expected the folder of a sweep, found no readable status.json") from None
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
+        status = msgspec.json.decode(path.read_bytes(), type=Status)
+    except (OSError, ValueError) as error:  # msgspec's are among them
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{folder}: expected the folder of a sweep, found no readable status.json ({why})") from None
+    return {**msgspec.to_builtins(status), "running_now": _is_locked(folder / ".lock")}
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a sweep holds the lock. Who may read it can tell."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"{path}: cannot be read ({why}), and only it tells whether a sweep is running") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        status["running_now"] = False
+        return False
     except BlockingIOError:
-        status["running_now"] = True
+        return True
     finally:
         os.close(descriptor)
-    return status
 
 
 def _result(row: dict[str, Any], combination: int, replicate: int) -> CellResult:

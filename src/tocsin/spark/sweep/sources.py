@@ -2,7 +2,7 @@
 
 Found by following imports, in this package and in the folder that an experiment was imported from. Every scenario
 reaches the registry of protocols, and through it all of them; that one step is not followed: the protocols that the
-grid or the experiment names are taken instead.
+cell or the experiment names are taken instead.
 """
 
 import ast
@@ -12,8 +12,6 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-
-import msgspec
 
 from tocsin.core.errors import InputError
 from tocsin.protocols.registry import REGISTRY
@@ -26,25 +24,48 @@ SIMULATED = ("tocsin.sim.run", "tocsin.sim.scenario", "tocsin.traces.writer", "t
 INSTALLED = {"site-packages", "dist-packages"}  # folders in which unrelated packages lie side by side
 
 
+class CodeVersions:
+    """Digests of the sources that the results of a grid depend on: each cell's of what that cell uses, so that it keeps
+    its result in a grid with more protocols."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._modules = Modules(grid.config.experiment)
+        self._roots = list(SIMULATED)
+        self._always: set[str] = set()  # protocols that an experiment's sources name
+        if grid.config.experiment is not None:
+            self._roots = [grid.config.experiment.partition(":")[0]]
+            reached = self._modules.reached(self._roots)
+            texts = [path.read_text() for module, path in reached.items() if not _is_ours(module)]
+            self._always = {protocol for text in texts for protocol in _named(text)}
+        self._known: dict[frozenset[str], str] = {}  # digests, by the protocols that a cell names
+
+    def of(self, combination: int) -> str:
+        protocols = self._protocols(combination)
+        if protocols not in self._known:
+            digest = hashlib.blake2b(digest_size=8)
+            for module, path in sorted(self._reached(protocols).items()):
+                digest.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
+            self._known[protocols] = digest.hexdigest()
+        return self._known[protocols]
+
+    def sources(self, combination: int) -> dict[str, Path]:
+        """The modules that the results of a combination depend on, and their files."""
+        return self._reached(self._protocols(combination))
+
+    def _protocols(self, combination: int) -> frozenset[str]:
+        return frozenset(self._always | _named(json.dumps(self._grid.document(combination))))
+
+    def _reached(self, protocols: frozenset[str]) -> dict[str, Path]:
+        homes = [REGISTRY[protocol].make.__module__ for protocol in sorted(protocols)]
+        return self._modules.reached([*self._roots, *homes])
+
+
 def code_version(grid: Grid) -> str:
-    """A digest of the sources that the results of a grid depend on."""
-    digest = hashlib.blake2b(digest_size=8)
-    for module, path in sorted(sources_of(grid).items()):
-        digest.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def sources_of(grid: Grid) -> dict[str, Path]:
-    """The modules that the results of a grid depend on, and their files."""
-    experiment = grid.config.experiment
-    modules = Modules(experiment)
-    texts = [json.dumps(msgspec.to_builtins(grid.config)), json.dumps([grid.document(0)])]
-    roots = list(SIMULATED)
-    if experiment is not None:
-        roots = [experiment.partition(":")[0]]
-        texts += [path.read_text() for module, path in modules.reached(roots).items() if not _is_ours(module)]
-    named = [protocol for protocol in REGISTRY if any(_names(text, protocol) for text in texts)]
-    return modules.reached([*roots, *[REGISTRY[protocol].make.__module__ for protocol in named]])
+    """One digest for all cells of a grid."""
+    versions = CodeVersions(grid)
+    every = sorted({versions.of(combination) for combination in range(grid.combinations)})
+    return hashlib.blake2b("".join(every).encode(), digest_size=8).hexdigest()
 
 
 def files_to_ship(experiment: str) -> dict[str, Path]:
@@ -112,8 +133,9 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == PACKAGE
 
 
-def _names(text: str, protocol: str) -> bool:
-    return f'"{protocol}"' in text or f"'{protocol}'" in text
+def _named(text: str) -> set[str]:
+    """The protocols that stand in a text, in quotes."""
+    return {protocol for protocol in REGISTRY if f'"{protocol}"' in text or f"'{protocol}'" in text}
 
 
 @cache

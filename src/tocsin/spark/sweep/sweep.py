@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tocsin.spark.sweep.cell import OK, Cell, CellResult, run_cells
 from tocsin.spark.sweep.grid import Grid
-from tocsin.spark.sweep.results import Results, failed
+from tocsin.spark.sweep.results import Results, Status, failed
 from tocsin.spark.sweep.sources import files_to_ship
 from tocsin.spark.sweep.wanted import Place, missing_cells, wanted_cells
 
@@ -181,7 +181,7 @@ class Sweep:
             running=running,
             estimated_seconds_left=left,
         )
-        status = {**msgspec.to_builtins(progress), "seconds": time.monotonic() - began, "updated_at": time.time()}
-        self._results.write_status(status)
+        told = msgspec.structs.asdict(progress)
+        self._results.write_status(Status(**told, seconds=time.monotonic() - began, updated_at=time.time()))
         if self._watch is not None:
             self._watch(progress)

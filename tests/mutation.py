@@ -56,6 +56,28 @@ def mutated(protocol: Protocol, module_name: str, old: str, new: str, *more: tup
     return msgspec.structs.replace(protocol, make=make)
 
 
+def import_sources(sources: dict[str, str]) -> None:
+    """From here on this process imports all code of protocols from sources, these in place of their own. To be called
+    before any protocol is imported; nothing takes it back."""
+    imported = [name for name in sys.modules if _is_code(name)]
+    assert not [name for name in imported if name.startswith(FAMILY)], "code of protocols was imported already"
+    for name in imported:
+        del sys.modules[name]  # shared parts, whose constants others read; protocols get them anew
+    finder: Any = _Mutating(sources)
+    sys.meta_path.insert(0, finder)
+
+
+def sources_of(protocol: str) -> dict[str, str]:
+    """By module, the sources in a protocol's folder, and those of the shared parts that they import; no structs."""
+    folders = [path.parent for path in (ROOT / "protocols").rglob(f"{protocol}/machine.py")]
+    assert len(folders) == 1, f"the folder of {protocol}: expected one, found {len(folders)}"
+    paths = [path for path in sorted(folders[0].glob("*.py")) if path.stem != "__init__"]
+    names = [".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in paths]
+    sources = {name: _source(name) for name in names if _is_code(name)}
+    used = [name for name in SHARED if any(f"from {name} import" in source for source in sources.values())]
+    return sources | {name: _source(name) for name in used if _is_code(name)}
+
+
 class _Mutating:
     """Finds and loads the code of protocols as sources, changed where a mutant says so."""
 

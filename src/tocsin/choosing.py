@@ -6,9 +6,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tocsin.sim.run import answer, check_rows, run_to_end
+from tocsin.sim.beyond import refuse_beyond
+from tocsin.sim.calm import calm_at_end
+from tocsin.sim.duties.duties import Duties
+from tocsin.sim.run import add_duties, answer, check_rows, run_to_end
 from tocsin.sim.scenario import Scenario, load_scenario, scenario_from_document
 from tocsin.traces.buffer import TraceBuffer
+from tocsin.traces.calm import Calm
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,6 +25,7 @@ class SimulationResult:
 
     summary: dict[str, Any]  # the answer of `tocsin simulate --json` (docs/formats.md)
     _events: TraceBuffer
+    _calm: Calm | None  # since when nothing went wrong
 
     @cached_property
     def trace(self) -> "pyarrow.Table":
@@ -28,17 +33,28 @@ class SimulationResult:
         from tocsin.traces.schema import SIMULATED
         from tocsin.traces.tables import trace_table
 
-        return trace_table(self._events.rows(), True, SIMULATED)
+        return trace_table(self._events.rows(), True, SIMULATED, self._calm)
 
 
-def simulate(scenario: str | Path | Mapping[str, Any], seed: int = 0) -> SimulationResult:
-    """Run a scenario, from its file or given as a mapping with the same keys. The same seed gives the same result."""
+def simulate(
+    scenario: str | Path | Mapping[str, Any], seed: int = 0, *, beyond_assumptions: bool = False
+) -> SimulationResult:
+    """Run a scenario, from its file or given as a mapping with the same keys. The same seed gives the same result.
+
+    `beyond_assumptions`: also run faults that the protocol does not claim to stand.
+    """
     read, name = _read(scenario)
+    if not beyond_assumptions:
+        refuse_beyond(read, "beyond_assumptions=True runs it all the same")
     events = TraceBuffer(f"{name}-{seed}", read.names)
     simulation = read.build(seed, events)
+    duties = Duties(read, simulation)
     run_to_end(simulation, read.config.duration_us)
-    report = check_rows(read, events.rows())
-    return SimulationResult(answer(read, seed, simulation, report), events)
+    calm = calm_at_end(read, simulation)
+    report = check_rows(read, events.rows(), calm=calm)
+    summary = answer(read, seed, simulation, report)
+    add_duties(summary, duties.judge(read.config.duration_us))
+    return SimulationResult(summary, events, calm)
 
 
 def _read(scenario: str | Path | Mapping[str, Any]) -> tuple[Scenario, str]:
@@ -59,12 +75,12 @@ def sweep(grid: str | Path, out: str | Path, spark: "SparkSession | None" = None
     from tocsin.spark.session import SessionOptions, cores_of, given_or_local
     from tocsin.spark.sweep.grid import load_grid
     from tocsin.spark.sweep.results import Results
-    from tocsin.spark.sweep.sources import code_version
+    from tocsin.spark.sweep.sources import CodeVersions
     from tocsin.spark.sweep.sweep import Sweep
     from tocsin.spark.sweep.wanted import missing_cells, wanted_cells
 
     loaded = load_grid(Path(grid))
-    results = Results(Path(out), loaded, code_version(loaded))
+    results = Results(Path(out), loaded, CodeVersions(loaded).of)
     with results.locked():
         results.open(keep_old=False)
         wanted = wanted_cells(loaded, results)

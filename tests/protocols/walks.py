@@ -5,17 +5,26 @@ due (the clock moves to its deadline; timers that were due before are late, thei
 broadcasts, crashes or comes back at once. How likely each is, is drawn for every walk. Then everything heals: all sites
 are up, messages take a millisecond, timers fire in time; and when all is quiet, or the protocol's bound is over,
 everything promised must hold.
+
+A walk may have kinds of things besides, by the swarm's names: `leave` (and return), `wipe`, `restore`, `dead` (links
+that stay dead while everyone reaches everyone through others), `asked` (changes of groups, asked of any site).
 """
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from tocsin.core.config import decode_config
-from tocsin.core.effects import Deliver, Rollback, View, sent
+from tocsin.core.effects import Deliver, Effect, GroupView, Missed, Rollback, View, sent
+from tocsin.core.machine import ANY_ORIGIN
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.properties import FAIL, Report, check
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import manual_site
+from tocsin.sim.disk import Disk
+from tocsin.sim.duties.duties import Duty, first_unknown, judge_ending
+from tocsin.sim.duties.ending import Ending
+from tocsin.sim.duties.notes import Notes
 from tocsin.sim.manual_site import Input, ManualSite
 from tocsin.traces.buffer import TraceBuffer
 
@@ -23,6 +32,7 @@ STEPS_MAX: Final = 150
 DELAY_US: Final = 1_000  # one way, after the walk
 QUIET_US: Final = 1_000_000  # quiet for so long is quiet for ever: no protocol waits longer before it asks again
 FLIGHTS_MAX: Final = 60  # more in flight: the oldest are lost
+WALK_KINDS: Final = ("leave", "wipe", "restore", "dead", "asked")
 
 
 class Walk:
@@ -36,14 +46,19 @@ class Walk:
         messages: int,
         options: dict[str, Any] | None = None,
         groups: list[list[int]] | None = None,
+        kinds: Collection[str] = (),
     ) -> None:
         self.protocol = protocol
+        self.kinds = kinds
         self.names = list("abcdefgh"[:sites])
         self.groups = groups if groups is not None else [list(range(sites))]
         self.trace = TraceBuffer("walk", self.names)
+        self.duties: dict[str, Duty] = {}  # once the walk is over
+        self._notes = Notes(self.names, self.groups)
         self.happened: dict[str, int] = {"lose": 0, "repeat": 0, "crash": 0, "fire": 0, "broadcast": 0}
         self._rng = Rng(seed).fork("walk")
         decoded = decode_config(options or {}, protocol.options, "walk")
+        self._options = decoded
         everybody = list(range(sites))
         self.sites = [
             ManualSite(site, protocol, decoded, sites, everybody, self.groups, None, seed) for site in everybody
@@ -53,6 +68,10 @@ class Walk:
         self._now = 0
         self._step = 0
         self._messages = messages  # still to be broadcast
+        self._left: set[int] = set()  # who has left and not returned
+        self._dead: set[tuple[int, int]] = set()  # links: from, to
+        self._saved: dict[int, Disk] = {}
+        self._lost: set[int] = set()  # whose disk was lost: a minority
 
     def run(self) -> Report:
         """Walk, heal, and check everything promised."""
@@ -63,11 +82,25 @@ class Walk:
         likely["broadcast"] = 2 + self._rng.below(10)
         if self._rng.chance(0.5):
             likely["crash"] = 1
+        if self.kinds:
+            rng = self._rng.fork("kinds")
+            likely.update({what: 1 + rng.below(8) for what in ("leave", "wipe", "save", "restore", "dead", "change")})
         for _ in range(20 + self._rng.below(STEPS_MAX)):
             self._wander(likely)
+        healed_at = self._now
         self._heal()
+        self._judge(healed_at)
         groups = {f"g{number}": [self.names[site] for site in group] for number, group in enumerate(self.groups)}
         return check(self.trace.rows(), groups, one_clock=True, properties=self.protocol.guarantees)
+
+    def _judge(self, healed_at: int) -> None:
+        """What the application was told, and what is still held and waited for."""
+        ending = Ending(self.protocol, self._options, self.names, self._notes)
+        ending.since = healed_at
+        ending.machines = [host.machine for host in self.sites]
+        ending.disks = [host.disk for host in self.sites]
+        ending.now = healed_at + self.protocol.liveness_us if ending.restless() else self._now
+        self.duties = judge_ending(ending, at_rest=not ending.restless())
 
     def _wander(self, likely: dict[str, int]) -> None:
         """One step of the walk: a way drawn by its likelihood, among those that are open."""
@@ -88,6 +121,8 @@ class Walk:
                 ways.append((what, likely[what]))
         if down:
             ways.append(("recover", 20))
+        special = self._special() if self.kinds else {}
+        ways += [(way, likely[way]) for way, places in special.items() if places]
         what = self._drawn(ways)
         if what in ("arrive", "lose", "repeat"):
             self._move(what, self._rng.below(len(self._flights)))
@@ -95,10 +130,68 @@ class Walk:
             self._fire(*timers[self._rng.below(len(timers))])
         elif what == "broadcast":
             self._broadcast(ready[self._rng.below(len(ready))])
+        elif what in special:
+            self._happen(what, special[what][self._rng.below(len(special[what]))])
         else:
             chosen = (up if what == "crash" else down)[self._rng.below(len(up if what == "crash" else down))]
             self._act(chosen.site, Input(manual_site.CRASH if what == "crash" else manual_site.START, self._now))
         self.happened[what] = self.happened.get(what, 0) + 1
+
+    def _special(self) -> dict[str, list[tuple[int, int]]]:
+        """What else is possible now: by its name, the sites (or pairs) that it could happen to."""
+        sites = range(len(self.sites))
+        up = [(site, 0) for site in sites if self.sites[site].machine is not None]
+        down = [(site, 0) for site in sites if self.sites[site].machine is None]
+        room = len(self._lost) < (len(self.sites) - 1) // 2
+        losing = [(site, 0) for site, _ in down if room or site in self._lost]
+        found: dict[str, list[tuple[int, int]]] = {}
+        if "leave" in self.kinds:
+            found["leave"] = [(site, 0) for site, _ in up if site not in self._left]
+        if "wipe" in self.kinds:
+            found["wipe"] = losing
+        if "restore" in self.kinds:
+            found["save"] = up + down
+            found["restore"] = [(site, 0) for site, _ in losing if site in self._saved]
+        if "dead" in self.kinds:
+            pairs = {(one, other) for one in sites for other in sites if one != other} - self._dead
+            found["dead"] = [pair for pair in sorted(pairs) if self._connected({*self._dead, pair})]
+        if "asked" in self.kinds:
+            found["change"] = [(site, group) for site, _ in up for group in range(len(self.groups))]
+        return found
+
+    def _connected(self, dead: set[tuple[int, int]]) -> bool:
+        """Whether everyone reaches everyone through others."""
+        for first in range(len(self.sites)):
+            seen = [first]
+            for source in seen:
+                seen += [to for to in range(len(self.sites)) if to not in seen and (source, to) not in dead]
+            if len(seen) < len(self.sites):
+                return False
+        return True
+
+    def _happen(self, what: str, place: tuple[int, int]) -> None:
+        """Let something special happen at a site, or to a link."""
+        site, other = place
+        host = self.sites[site]
+        if what == "leave":
+            self._left.add(site)
+            self._act(site, Input(manual_site.LEAVE, self._now))
+        elif what == "dead":
+            self._dead.add(place)
+            self._flights = [flight for flight in self._flights if (flight[1], flight[2]) != place]
+        elif what == "change":
+            happening = Input(manual_site.CHANGE, self._now)
+            happening.number = other
+            happening.sites = self._rng.sample(len(self.sites), self._rng.between(1, len(self.sites)))
+            self._act(site, happening)
+        elif what == "save":
+            self._saved[site] = host.disk.copy()
+            self._notes.save(site)
+        else:
+            host.disk = Disk(len(self.groups)) if what == "wipe" else self._saved[site].copy()
+            self._notes.exchange(site, restored=what == "restore")
+            self._views[site] = host.disk.view
+            self._lost.add(site)
 
     def _drawn(self, ways: list[tuple[str, int]]) -> str:
         """One of the ways, by their weights."""
@@ -134,7 +227,10 @@ class Walk:
         self._act(site, happening)
 
     def _heal(self) -> None:
-        """From here on nothing goes wrong."""
+        """From here on nothing goes wrong; who has left returns, dead links stay dead."""
+        for site in sorted(self._left):
+            if self.sites[site].machine is not None:
+                self._act(site, Input(manual_site.CRASH, self._now))
         for host in self.sites:
             if host.machine is None:
                 self._act(host.site, Input(manual_site.START, self._now))
@@ -163,15 +259,21 @@ class Walk:
             self._note(site, "crash")
         elif happening.what == manual_site.START and host.life > 0:
             self._note(site, "recover")
+        if happening.what == manual_site.START:
+            self._left.discard(site)
         if happening.message is not None:
             for origin, seqno in happening.message.carries():
                 kind: str = happening.message.kind
                 self.trace.append(site, self._step, "receive", None, self.names[origin], seqno, kind)
+        positions = {group: host.disk.end(group) for group in range(host.disk.group_count())}
         effects = host.apply(happening)
         if happening.what == manual_site.BROADCAST:
+            self._notes.on_broadcast(site, happening.number, host.accepted)
             self._note(site, "broadcast", happening.number, site, host.accepted)
         for target, message in sent(effects):
-            self._flights.append((self._now + DELAY_US, site, target, message))
+            if (site, target) not in self._dead:
+                self._flights.append((self._now + DELAY_US, site, target, message))
+        self._note_told(site, effects, positions)
         for effect in effects:
             if isinstance(effect, Deliver):
                 self._note(site, "deliver", effect.group, effect.origin, effect.seqno)
@@ -182,7 +284,23 @@ class Walk:
                 if effect.primary:  # as the simulator does
                     members = [self.names[member] for member in effect.members]
                     self.trace.append(site, self._step, "view", view=effect.view, members=members)
+            elif isinstance(effect, GroupView):
+                members = [self.names[member] for member in effect.members]
+                self.trace.append(site, self._step, "view", f"g{effect.group}", view=effect.view, members=members)
         del self._flights[: max(0, len(self._flights) - FLIGHTS_MAX)]
+
+    def _note_told(self, site: int, effects: list[Effect], positions: dict[int, int]) -> None:
+        """For the duties; `positions`: by group, where its log ended before this step."""
+        for effect in effects:
+            position = -1
+            if isinstance(effect, Deliver):
+                position = positions.get(effect.group, 0)
+                positions[effect.group] = position + 1
+            elif isinstance(effect, Rollback):
+                positions[effect.group] -= 1
+            elif isinstance(effect, Missed) and effect.origin == ANY_ORIGIN:
+                positions[effect.group] = effect.first + effect.count
+            self._notes.on_effect(self._now, site, effect, position, is_up=True)
 
     def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:
         view = self._views[site] if event == "deliver" and self._views[site] >= 0 else None
@@ -198,10 +316,11 @@ def first_wrong_walk(
     seeds: range,
     options: dict[str, Any] | None = None,
     groups: list[list[int]] | None = None,
+    kinds: Collection[str] = (),
 ) -> str | None:
     """The first walk that breaks a promise, or raises: which, and why."""
     for seed in seeds:
-        walk = Walk(protocol, sites, seed, messages, options, groups)
+        walk = Walk(protocol, sites, seed, messages, options, groups, kinds)
         try:
             report = walk.run()
         except (AssertionError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -209,4 +328,7 @@ def first_wrong_walk(
         for name, verdict in report.properties.items():
             if verdict.verdict == FAIL:
                 return f"walk {seed}: {name}: {verdict.why}"
+        neglected = first_unknown(walk.duties, protocol)
+        if neglected is not None:
+            return f"walk {seed}: {neglected}"
     return None

@@ -6,15 +6,43 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import tocsin
 from tocsin.cli.main import main
 from tocsin.core.config import decode_config
+from tocsin.core.errors import InputError
 from tocsin.protocols.protocol import Assumptions
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.beyond import first_beyond
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.swarm.draw import draw_scenario
 
-NOTHING = Assumptions(crashes="none", partitions=False, one_way_cuts=False, pauses=False, lossy_disk=False)
+BEYOND = {
+    "protocol": "ack_all",
+    "sites": 3,
+    "duration_us": 1_000_000,
+    "workload": {"messages": 3, "every_us": 1000},
+    "faults": [{"at_us": 1, "crash": ["a"]}, {"at_us": 2, "leave": ["b"]}],
+}
+
+
+def test_from_python_too() -> None:
+    with pytest.raises(InputError, match=r"faults\[1\].leave`: a fault outside .*; beyond_assumptions=True runs it"):
+        tocsin.simulate(BEYOND)
+    assert tocsin.simulate(BEYOND, beyond_assumptions=True).summary["happened"]["crashes"] == 1
+
+
+NOTHING = Assumptions(
+    crashes="none",
+    partitions=False,
+    one_way_cuts=False,
+    pauses=False,
+    lossy_disk=False,
+    wipes=False,
+    restores=False,
+    damages=False,
+    slow_sites=False,
+    clocks=False,
+)
 
 
 def judged(assume: Assumptions, *happenings: dict[str, object], model: str = "mesh") -> str:
@@ -39,6 +67,7 @@ def judged(assume: Assumptions, *happenings: dict[str, object], model: str = "me
         ({"pause": ["c"]}, {"pauses": True}),
         ({"leave": ["c"]}, {"leaves": True}),
         ({"join": ["c"]}, {"joins": True}),
+        ({"jump": {"c": 5}}, {"clocks": True}),
     ],
 )
 def test_a_fault_needs_its_assumption(what: dict[str, object], allowed: dict[str, object]) -> None:
@@ -51,6 +80,13 @@ def test_what_ends_a_fault_needs_none() -> None:
     ends: list[dict[str, object]] = [{"heal": True}, {"calm": True}, {"save": ["a"]}, {"quick": ["a"]}]
     ends += [{"recover": ["a"]}, {"resume": ["a"]}, {"repair": ["l1"]}]
     assert judged(NOTHING, *[{"at_us": 0, **end} for end in ends]) == ""
+
+
+def test_clocks_of_their_own_need_an_assumption() -> None:
+    document = {"protocol": "x", "sites": 3, "clocks": {"a": 100}}
+    config = decode_config(document, ScenarioConfig, "test")
+    assert first_beyond(config, NOTHING) == "clocks"
+    assert first_beyond(config, msgspec.structs.replace(NOTHING, clocks=True)) == ""
 
 
 def test_between_switches_a_link_that_fails_is_a_partition() -> None:
@@ -79,17 +115,17 @@ def test_the_swarm_draws_within_the_assumptions(name: str) -> None:
 
 
 def test_the_command_refuses_by_name_and_runs_when_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "wiped.toml"
+    path = tmp_path / "dead.toml"
     path.write_text(
-        'protocol = "push_gossip"\nsites = 4\nworkload = { messages = 20, every_us = 1000, senders = ["a"] }\n'
-        'faults = [{ at_us = 2000, wipe = ["c"] }, { at_us = 3000, recover = ["c"] }]\n'
+        'protocol = "ack_all"\nsites = 4\nworkload = { messages = 20, every_us = 1000, senders = ["a"] }\n'
+        'faults = [{ at_us = 2000, dead = [["a", "c"]] }]\n'
     )
     assert main(["simulate", str(path), "--json"]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
-    for word in (str(path), "`faults[0].wipe`", "`push_gossip`", "--beyond-assumptions"):
+    for word in (str(path), "`faults[0].dead`", "`ack_all`", "--beyond-assumptions"):
         assert word in said.err
     assert main(["simulate", str(path), "--json", "--beyond-assumptions"]) in (0, 1)
-    assert json.loads(capsys.readouterr().out)["happened"]["wipe"] == 1
+    assert json.loads(capsys.readouterr().out)["happened"]["dead"] == 1
     main(["simulate", str(path), "--beyond-assumptions"])
-    assert "1 disks emptied" in capsys.readouterr().out
+    assert "1 dead links" in capsys.readouterr().out

@@ -2,19 +2,29 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.sim.worlds import Kept, SmallWorld, Word
+from tests.sim.worlds import SCRIBE, Kept, Scribe, SmallWorld, Word
+from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
+from tocsin.core.message import Record
 from tocsin.core.rng import Rng
+from tocsin.protocols.registry import REGISTRY
 from tocsin.sim import faults
+from tocsin.sim.clock import Clock
 from tocsin.sim.conditions import Conditions, Constant
 from tocsin.sim.explore.exploration import Limits
 from tocsin.sim.explore.search import explore
 from tocsin.sim.faults import Fault
 from tocsin.sim.run import run_to_end, simulate
 from tocsin.sim.scenario import Scenario, scenario_from_document
+from tocsin.sim.scenario_config import ScenarioConfig
+from tocsin.sim.simulation import Simulation
 from tocsin.sim.world import Tally
+from tocsin.traces.buffer import TraceBuffer
+from tocsin.traces.reader import read_rows
+from tocsin.traces.writer import TraceWriter
 
 
 def scenario(*happenings: dict[str, object], **changes: object) -> Scenario:
@@ -157,6 +167,28 @@ def test_only_what_was_saved_before_can_be_restored() -> None:
             scenario(save, wrong)
 
 
+def test_another_disk_is_another_log_of_the_site_in_memory_and_in_a_file(tmp_path: Path) -> None:
+    wiped = scenario(
+        {"at_us": 10_000, "save": ["b"]},
+        {"at_us": 50_000, "wipe": ["c"]},
+        {"at_us": 60_000, "recover": ["c"]},
+        {"at_us": 70_000, "restore": ["b"]},
+        {"at_us": 80_000, "wipe": ["c"]},
+        {"at_us": 90_000, "recover": ["b", "c"]},
+    )
+    buffer = TraceBuffer("same", wiped.names)
+    run_to_end(wiped.build(3, buffer), wiped.config.duration_us)
+    path = tmp_path / "trace.parquet"
+    with TraceWriter(path, "same", wiped.names) as writer:
+        run_to_end(wiped.build(3, writer), wiped.config.duration_us)
+    rows = sorted(buffer.rows(), key=lambda row: (row.site, row.incarnation or "", row.order))
+    assert sorted(read_rows([path]), key=lambda row: (row.site, row.incarnation or "", row.order)) == rows
+    assert len(rows) == len(buffer)
+    logs = sorted({(row.site, row.incarnation) for row in rows}, key=str)
+    assert logs == [("a", None), ("b", "1"), ("b", "2"), ("c", "1"), ("c", "2"), ("c", "3"), ("d", None)]
+    assert [row.event for row in rows if row.incarnation == "2" and row.order == 0] == ["recover", "recover"]
+
+
 # Coming back after leaving
 
 
@@ -209,12 +241,135 @@ def test_a_change_names_who_is_asked() -> None:
         scenario({"at_us": 5, "crash": ["a"], "by": "b"})
 
 
+# Voters
+
+
 @pytest.mark.parametrize("what", ["add", "remove"])
-def test_voters_cannot_be_changed_yet(what: str) -> None:
-    with pytest.raises(InputError, match=rf"`faults\[0\].{what}`: outside the assumptions of `ack_all`"):
-        scenario({"at_us": 5, what: ["a"]})
-    with pytest.raises(InputError, match="`founders`: outside the assumptions of `ack_all`"):
-        scenario(founders=["a", "b"])
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_voters_that_are_fixed_cannot_be_changed(name: str, what: str) -> None:
+    if not REGISTRY[name].assumptions.voter_changes:
+        with pytest.raises(InputError, match=rf"`faults\[0\].{what}`: outside the assumptions of `{name}`"):
+            scenario({"at_us": 5, what: ["a"]}, protocol=name)
+        with pytest.raises(InputError, match=f"`founders`: outside the assumptions of `{name}`"):
+            scenario(protocol=name, founders=["a", "b"])
+
+
+class Voting(Scribe):
+    """Notes whom it is asked to add and to remove, and who founded the group."""
+
+    def on_start(self, now: int, records: list[Record]) -> None:
+        self.told.append(f"{now} founded by {self.setup.members}")
+
+    def add_site(self, now: int, site: int) -> None:
+        self.told.append(f"{now} add {site}")
+
+    def remove_site(self, now: int, site: int) -> None:
+        self.told.append(f"{now} remove {site}")
+
+
+def voting(*happenings: dict[str, object], **changes: object) -> Simulation:
+    assumptions = msgspec.structs.replace(SCRIBE.assumptions, voter_changes=True)
+    protocol = msgspec.structs.replace(SCRIBE, make=Voting, assumptions=assumptions)
+    document = {"protocol": "scribe", "sites": 4, "workload": {"messages": 0}, "faults": list(happenings), **changes}
+    simulation = Scenario(decode_config(document, ScenarioConfig, "test"), "test", Path(), protocol).build(1, None)
+    run_to_end(simulation, 1_000)
+    return simulation
+
+
+def told_by(simulation: Simulation, site: int) -> list[str] | None:
+    machine = simulation.world.sites[site].machine
+    return machine.told if isinstance(machine, Voting) else None
+
+
+def test_voters_are_added_by_any_site_and_start_then() -> None:
+    simulation = voting(
+        {"at_us": 5, "add": ["d"], "by": "c"},
+        {"at_us": 6, "remove": ["b", "a"]},
+        {"at_us": 7, "crash": ["c"]},
+        {"at_us": 8, "remove": ["b"], "by": "c"},  # who is down is asked in vain
+        founders=["a", "b", "c"],
+    )
+    assert told_by(simulation, 0) == ["0 founded by [0, 1, 2]", "6 remove 1", "6 remove 0"]
+    assert told_by(simulation, 3) == ["5 founded by [0, 1, 2]"]
+    assert told_by(simulation, 2) is None
+    assert counted(simulation.world.tally) == {"add": 1, "remove": 2, "crash": 1}
+
+
+def test_who_is_added_later_is_no_founder() -> None:
+    assert told_by(voting({"at_us": 5, "add": ["b"]}), 0) == ["0 founded by [0, 2, 3]", "5 add 1"]
+    with pytest.raises(InputError, match="`founders`: expected who joins later not to be one, found `a`"):
+        voting({"at_us": 5, "join": ["a"]}, founders=["a", "b"])
+    with pytest.raises(InputError, match="`founders`: unknown site `x`"):
+        voting(founders=["x"])
+
+
+# Clocks
+
+
+def test_a_clock_runs_at_its_own_rate_and_its_timers_with_it() -> None:
+    small = SmallWorld(2, "mesh")
+    small.world.sites[0].clock = Clock(-100_000)
+    small.run(1_000)
+    small.world.sites[0].outbox.set_timer("own", 0, 900)
+    small.world.sites[0].end_step(small.kernel.now)
+    small.outbox(1).set_timer("plain", 0, 1_500)
+    small.run(5_000)
+    assert small.told(0) == ["900 own/0"] and small.told(1) == ["1500 plain/0"]
+
+
+@pytest.mark.parametrize("drift_ppm", [-500_000, -99_999, -1, 0, 1, 123_457, 500_000])
+def test_a_deadline_comes_when_the_clock_first_shows_it(drift_ppm: int) -> None:
+    clock = Clock(drift_ppm)
+    for now, by_us in ((0, 0), (1_000, 77), (5_000, 123_456), (9_000, -5_000)):
+        clock.jump(now, by_us)
+        shown = clock.shows(now)
+        for ahead in (*range(1, 40), 999_983, 10**12 + 1):
+            at = clock.comes_at(shown + ahead)
+            assert clock.shows(at) >= shown + ahead > clock.shows(at - 1)
+        assert clock.comes_at(shown) == clock.comes_at(shown - 10) == now
+
+
+def test_a_jump_lets_timers_fire_and_never_goes_back_while_up() -> None:
+    small = SmallWorld(2, "mesh")
+    for site in small.world.sites:
+        site.clock = Clock(0)
+    small.outbox(0).set_timer("later", 1, 100)
+    small.outbox(0).set_timer("much later", 2, 100_000)
+
+    def jump(at: int, by_us: int) -> None:
+        fault = Fault(at, faults.JUMP)
+        fault.sites = [0]
+        fault.by_us = by_us
+        small.run(at)
+        small.simulation.apply(small.kernel.now, fault)
+
+    jump(0, 5_000)
+    jump(0, -4_000)
+    small.run(200)
+    assert small.told(0) == ["5000 later/1"], "once, and at once"
+    small.run(200_000)
+    assert small.told(0) == ["5000 later/1", "100000 much later/2"]
+    happen(small, faults.CRASH, 0, at=small.kernel.now)
+    jump(small.kernel.now, -90_000)
+    happen(small, faults.RECOVER, 0, at=small.kernel.now)
+    assert small.scribe(0).told == ["15000 start "]
+    assert counted(small.world.tally) == {"jump": 2, "crash": 1, "recover": 1}
+
+
+# Workloads
+
+
+def test_nobody_broadcasts_in_the_still_time() -> None:
+    for way in ({"every_us": 10_000}, {"rate_per_site": 100.0}, {"outstanding": 1}):
+        spells = {"messages": 400, "still_us": [50_000, 150_000], **way}
+        still = scenario(protocol="lamport", workload=spells, network={"delay_us": 2_000}, duration_us=9_000_000)
+        simulation = still.build(1, None)
+        run_to_end(simulation, still.config.duration_us)
+        times = simulation.world.tally.broadcast_at.values()
+        assert len(times) == 400 and not [at for at in times if 50_000 <= at < 150_000]
+        assert min(times) < 50_000 and max(times) >= 150_000
+    with pytest.raises(InputError, match=r"`workload.still_us`: expected \[from, to\], found \[2, 1\]"):
+        scenario(workload={"messages": 1, "every_us": 1, "still_us": [2, 1]})
 
 
 # Links
@@ -307,8 +462,8 @@ def test_runs_with_the_new_faults_repeat() -> None:
 
 
 def test_faults_that_are_not_explored_are_refused_there() -> None:
-    with pytest.raises(InputError, match="`wipe` is simulated, not explored"):
-        explore(scenario({"at_us": 0, "wipe": ["c"]}), Limits())
+    with pytest.raises(InputError, match="`slow` is simulated, not explored"):
+        explore(scenario({"at_us": 0, "slow": ["c"]}), Limits())
 
 
 def test_an_explored_link_stays_dead() -> None:

@@ -8,15 +8,12 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.cli.progress import Bar
-from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
+from tocsin.cli.verdicts import Expected, add_arguments, print_report, terms_of, write_witnesses
 from tocsin.core.errors import EnvironmentMissing, InputError
-from tocsin.core.files import read_document
-from tocsin.core.topology_config import groups_from_document
 from tocsin.live.storage.data_folders import is_data_folder, opened
-from tocsin.properties import level_properties
 from tocsin.properties.audit.audit import AuditResult, audit, outline
 from tocsin.properties.audit.columns import TraceMap, read_trace_map
 from tocsin.properties.audit.executor import Executor, LocalExecutor
@@ -37,7 +34,7 @@ EXAMPLES = """\
 examples:
   tocsin audit out                                       every property, by all traces below out
   tocsin audit data                                      what the members of a live group noted, running or not
-  tocsin audit out --expect agreed                       exit 1 if a property of that level fails
+  tocsin audit out --expect agreed                       exit 1 unless that level holds
   tocsin audit out --report out.html                     a page with plots and the witnesses drawn
   tocsin audit theirs --map theirs.toml                  the log of another system (docs/audit.md)
   tocsin audit s3://bucket/traces --master spark://host:7077 --spark spark.executor.memory=8g
@@ -62,8 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.expect is not None:
-        level_properties(arguments.expect)  # what is bad is refused before the work, not after it
+    expected = Expected(arguments)  # what is bad is refused before the work, not after it
     if arguments.report is not None and not arguments.report.absolute().parent.is_dir():
         raise InputError(f"{arguments.report}: cannot be written: no such folder")
     result = _Call(arguments).run()
@@ -73,9 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(result.report.to_json_object()))
     else:
         print_report(result.report, arguments.expect)
-    if arguments.expect is None:
-        return 0
-    return judge("audit", result.report, arguments.expect)
+    return expected.judge("audit", result.report)
 
 
 class _Call:
@@ -85,9 +79,7 @@ class _Call:
         self._paths: list[str] = arguments.paths
         self._page: Path | None = arguments.report
         self._expected: str | None = arguments.expect
-        self._groups: dict[str, Any] = {}
-        if arguments.groups is not None:
-            self._groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
+        self._terms = terms_of(arguments)
         self._trace_map = TraceMap() if arguments.map is None else read_trace_map(arguments.map)
         self._options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin audit")
         self._limits = limits_from_settings(self._options.settings)
@@ -113,7 +105,7 @@ class _Call:
                         result = audit(
                             outlines,
                             executor,
-                            groups=self._groups,
+                            self._terms,
                             trace_map=self._trace_map,
                             limits=self._limits,
                             sort=lambda files, rows, trace_map: _sort(session, files, rows, trace_map, scratch),

@@ -4,17 +4,17 @@ import argparse
 import json
 
 from tocsin.cli.progress import Bar
-from tocsin.cli.verdicts import add_arguments, judge, print_report, write_witnesses
-from tocsin.core.files import read_document
-from tocsin.core.topology_config import groups_from_document
+from tocsin.cli.verdicts import Expected, add_arguments, print_report, terms_of, write_witnesses
 from tocsin.live.storage.data_folders import opened
-from tocsin.properties import check, level_properties
+from tocsin.properties import check_by
 
 EXAMPLES = """\
 examples:
   tocsin check out                                  every property, by all traces below out
   tocsin check data                                 what the members of a live group noted, running or not
-  tocsin check out --expect agreed                  exit 1 if a property of that level fails
+  tocsin check out --expect agreed                  exit 1 unless that level holds
+  tocsin check data --expect safe --patience 2      of running members, what is younger than 2 s is not owed yet
+  tocsin check data --calm-since 2026-03-01T12:00   has the group settled since then?
   tocsin check a.parquet b.parquet --groups g.toml  with the members of the groups
   tocsin check out --json | jq .properties.fifo
 
@@ -29,15 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.expect is not None:
-        level_properties(arguments.expect)  # a bad word is refused before the work, not after it
-    groups = None
-    if arguments.groups is not None:
-        groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
+    expected = Expected(arguments)  # a bad word is refused before the work, not after it
+    terms = terms_of(arguments)
     with opened(arguments.paths) as files, Bar("checking", 1.0) as bar:
-        report = check(
+        report = check_by(
             files,
-            groups,
+            terms,
             watch=lambda done, known: bar.show(done / max(1, known), f"{done} of {known} steps"),
         )
     if arguments.witnesses is not None:
@@ -46,6 +43,4 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(report.to_json_object()))
     else:
         print_report(report, arguments.expect)
-    if arguments.expect is None:
-        return 0
-    return judge("check", report, arguments.expect)
+    return expected.judge("check", report)

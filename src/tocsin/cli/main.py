@@ -26,6 +26,7 @@ VERBS = {  # purpose: verb: what it does
         "status": "ask a running member how it is; change its injected faults or keys",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
+        "scrub": "read everything that members have on disk, and name what is damaged",
     },
     "choose a protocol": {
         "protocols": "list the protocols, their guarantees, assumptions and options",
@@ -77,8 +78,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _main(words: list[str]) -> int:
+    """What is asked for, with its output handed over; a reader that has enough, or no room for it, is told apart."""
+    verb = " ".join(["tocsin", *filter(None, [_verb(words)])])
+    try:
+        code = _answer(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has enough: not an error of ours
+        _discard_output()
+        return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        print(f"{verb}: there is no room left for what is written; free some", file=sys.stderr)
+        return 3
+
+
+def _answer(words: list[str]) -> int:
     parser = _parser(words)
-    parsed = parser.parse_args(words)
+    try:
+        parsed = parser.parse_args(words)
+    except SystemExit as end:  # --help, or a bad call
+        return int(end.code or 0)
     if parsed.version:
         print(_version())
         return 0
@@ -145,20 +167,10 @@ def _version() -> str:
 def _run(parsed: argparse.Namespace) -> int:
     try:
         code: int = importlib.import_module(f"tocsin.cli.{parsed.verb}").run(parsed)
-        sys.stdout.flush()
         return code
     except TocsinError as error:
         print(f"tocsin {parsed.verb}: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output has enough: not an error of ours
-        _discard_output()
-        return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _discard_output()
-        print(f"tocsin {parsed.verb}: there is no room left for what is written; free some", file=sys.stderr)
-        return 3
 
 
 def _discard_output() -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 from tocsin.cli.tables import output
 from tocsin.core.config import decode_config
 from tocsin.properties import LEVELS
+from tocsin.protocols.exclusions import excluded
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import REGISTRY, find_protocol
 from tocsin.sim.run import without_trace
@@ -75,6 +76,7 @@ def describe(protocol: Protocol, with_costs: bool) -> dict[str, Any]:
         "guarantee": guarantee(protocol),
         "assumptions": msgspec.to_builtins(protocol.assumptions),
         "tolerates": tolerates(protocol),
+        "excludes": excluded(protocol.assumptions),
         "assumes": assumes(protocol),
         "liveness_us": protocol.liveness_us,
         "options": options(protocol),
@@ -121,6 +123,7 @@ def tolerates(protocol: Protocol) -> list[str]:
     if assume.crashes != "none":
         who = "any sites" if assume.crashes == "any" else "a minority of sites"
         found.append(f"crashes of {who}" + (", which come back" if assume.crashes_recover else ""))
+    still = "" if assume.disks_lost == "any" else " while nothing is under way"
     for holds, words in (
         (assume.duplication, "duplicates"),
         (assume.reordering, "reordering"),
@@ -130,12 +133,14 @@ def tolerates(protocol: Protocol) -> list[str]:
         (assume.joins, "joins"),
         (assume.leaves, "leaves"),
         (assume.returns, "returns of those who left"),
-        (assume.wipes, "emptied disks"),
-        (assume.restores, "disks set back"),
-        (assume.damages, "damaged disks"),
+        (assume.wipes, f"emptied disks{still}"),
+        (assume.restores, f"disks set back{still}"),
+        (assume.damages, f"damaged disks{still}"),
         (assume.dead_links, "dead links"),
         (assume.slow_sites, "slow sites"),
+        (assume.clocks, "clocks that drift and jump"),
         (assume.group_changes, "changes of groups"),
+        (assume.voter_changes, "sites that are added and removed"),
         (assume.links_change, "links that come and go"),
     ):
         if holds:
@@ -172,10 +177,18 @@ def options(protocol: Protocol) -> list[dict[str, Any]]:
             "name": field.name,
             "type": _type_name(hints[field.name]),
             "default": None if field.default is msgspec.NODEFAULT else msgspec.to_builtins(field.default),
+            "drawn": _drawn(protocol, field.name),
             "description": _description(hints[field.name]),
         }
         for field in msgspec.structs.fields(protocol.options)
     ]
+
+
+def _drawn(protocol: Protocol, name: str) -> list[Any]:
+    """What the swarm draws besides the default: a range as "from..to", values, small values."""
+    found = [f"{low}..{high}" for low, high in [protocol.ranges[name]]] if name in protocol.ranges else []
+    found += list(dict.fromkeys(protocol.variations.get(name, ())))
+    return found + [table[name] for table in (protocol.small, protocol.retention) if name in table]
 
 
 def _type_name(hint: Any) -> str:
@@ -283,15 +296,22 @@ def _print_one(entry: dict[str, Any]) -> None:
         console.print(f"            with one group also {', '.join(entry['guarantees_of_one_group'])}")
     console.print(f"tolerates   {', '.join(entry['tolerates'])}")
     console.print(f"assumes     {escape('; '.join(entry['assumes']) or 'nothing more')}")
+    console.print(f"excludes    {', '.join(entry['excludes'])} (docs/exclusions.md)")
     for each in entry.get("costs", []):
         console.print(
             f"cost        {each['network']}, {each['sites']} sites: {each['messages_per_broadcast']:g} messages "
             f"per broadcast, delay {each['delay_us'] / 1000:.1f} ms"
         )
     table = Table(box=None, pad_edge=False)
-    for heading in ("option", "default", "meaning"):
+    for heading in ("option", "default", "drawn", "meaning"):
         table.add_column(heading, overflow="fold")
     for option in entry["options"]:
-        table.add_row(option["name"], escape(str(option["default"])), escape(option["description"]))
+        drawn = ", ".join(str(value) for value in option["drawn"])
+        table.add_row(option["name"], escape(_default(option["default"])), drawn, escape(option["description"]))
     console.print()
     console.print(table)
+
+
+def _default(value: Any) -> str:
+    """None: what holds then depends on other options, and the meaning says on which."""
+    return "see meaning" if value is None else str(value)

@@ -22,6 +22,7 @@ from tocsin.core.errors import InputError, TocsinError
 from tocsin.live.storage.journal import write_trace
 from tocsin.properties import FAIL, PASS, check
 from tocsin.protocols.registry import find_protocol
+from tocsin.traces.calm import Calm
 
 EXAMPLES = """\
 examples:
@@ -58,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or Path(tempfile.mkdtemp(prefix="tocsin-showcase-"))
     out.mkdir(parents=True, exist_ok=True)
     console = output(to_stderr=arguments.json)
-    promised = find_protocol(PROTOCOL, "showcase").guarantees
+    protocol = find_protocol(PROTOCOL, "showcase")
+    promised = protocol.guarantees
     began = time.monotonic()
     with Stage(out, arguments.messages) as stage:
         moments = _play(stage, arguments.seconds, console)
@@ -66,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"  {'%5.1f' % (time.monotonic() - began)} s  everything sent is delivered everywhere; reading the journals"
         )
         trace = out / "trace.parquet"
-        rows = write_trace([stage.data], trace)  # while the members still run: they are up at the end of the trace
+        calm = Calm(stage.calm_us, protocol.liveness_us, parts_alone=protocol.parts_alone)
+        rows = write_trace([stage.data], trace, calm)  # members still run: they are up at the end of the trace
         samples = stage.samples
     console.print(f"         {rows:,} rows of what five members sent, received and delivered: {trace}")
     engine, properties = _judge(trace, arguments.engine, console)

@@ -38,6 +38,7 @@ class Stage:
         self.messages = messages
         self.data = folder / "data"
         self.samples: list[Sample] = []
+        self.calm_us = 0  # when the network was whole again, by the clock that the members note times by
         self._path = folder / "group.toml"
         self._shares = {
             name: messages // len(SITES) + (index < messages % len(SITES)) for index, name in enumerate(SITES)
@@ -132,6 +133,7 @@ class Stage:
     def heal(self) -> None:
         for name in SITES:
             ask(self.data / name, {"ask": "inject", "faults": _FAULTS})
+        self.calm_us = time.time_ns() // 1000
 
     # How far they are
 

@@ -12,8 +12,10 @@ from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.properties import FAIL, Report
 from tocsin.sim import faults
-from tocsin.sim.beyond import first_beyond
-from tocsin.sim.run import SLICE_EVENTS, answer, check_file, check_rows
+from tocsin.sim.beyond import refuse_beyond
+from tocsin.sim.calm import calm_at_end
+from tocsin.sim.duties.duties import Duties, neglected
+from tocsin.sim.run import SLICE_EVENTS, add_duties, answer, check_file, check_rows
 from tocsin.sim.scenario import Scenario, load_scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.traces.buffer import TraceBuffer
@@ -26,7 +28,7 @@ examples:
   tocsin simulate examples/showcase.toml --trace out && tocsin check out
 
 The same file and seed give the same bytes, answer and trace, on any machine.
-exit code: 0, or 1 when a property fails that the protocol promises; the others are shown without alarm
+exit code: 0, or 1 when a property fails that the protocol promises, or a duty; the others are shown without alarm
 """
 
 RARE = {  # faults, in the words for people
@@ -52,25 +54,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     scenario = load_scenario(arguments.scenario)
-    beyond = first_beyond(scenario.config, scenario.protocol.assumptions)
-    if beyond and not arguments.beyond_assumptions:
-        raise InputError(
-            f"{arguments.scenario}: `{beyond}`: a fault outside the assumptions of `{scenario.protocol.name}`; "
-            "--beyond-assumptions runs it all the same"
-        )
+    if not arguments.beyond_assumptions:
+        refuse_beyond(scenario, "--beyond-assumptions runs it all the same")
     run_name = f"{arguments.scenario.stem}-{arguments.seed}"
     if arguments.trace is None:
         buffer = TraceBuffer(run_name, scenario.names)
         simulation = scenario.build(arguments.seed, buffer)
+        duties = Duties(scenario, simulation)
         whole = _run(scenario, simulation)
-        report = check_rows(scenario, buffer.rows()) if whole else _no_verdicts(scenario)
+        calm = calm_at_end(scenario, simulation) if whole else None
+        report = check_rows(scenario, buffer.rows(), calm=calm) if whole else _no_verdicts(scenario)
     else:
         path = _prepare(arguments.trace)
         with TraceWriter(path, run_name, scenario.names, one_clock=True) as writer:
             simulation = scenario.build(arguments.seed, writer)
+            duties = Duties(scenario, simulation)
             whole = _run(scenario, simulation)
+            writer.calm = calm_at_end(scenario, simulation) if whole else None
         report = check_file(scenario, path) if whole else _no_verdicts(scenario)
     result = answer(scenario, arguments.seed, simulation, report)
+    kept = duties.judge(scenario.config.duration_us) if whole else {}
+    add_duties(result, kept)
     if arguments.json:
         print(json.dumps(result))
     else:
@@ -80,10 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not whole:
         print("tocsin simulate: interrupted: the answer and the trace end there", file=sys.stderr)
         return 130
-    broken = [
-        name for name in scenario.protocol.promised(len(scenario.groups)) if report.properties[name].verdict == FAIL
-    ]
-    return 1 if broken else 0
+    broken = [name for name in scenario.promised() if report.properties[name].verdict == FAIL]
+    return 1 if broken or neglected(kept) else 0
 
 
 def _no_verdicts(scenario: Scenario) -> Report:
@@ -138,7 +140,10 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
             f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms"
         )
     if report.properties:
-        print_verdicts(output(), report, scenario.protocol.promised(len(scenario.groups)))
+        print_verdicts(output(), report, scenario.promised())
+    for name, verdict in result["duties"].items():
+        why = result["duties_why"].get(name)
+        print(f"duty {name}: {verdict}{f': {why}' if why else ''}")
 
 
 def _kinds(result: dict[str, Any]) -> list[str]:

@@ -19,9 +19,10 @@ class StdoutThread:
         threading.Thread(target=self._run, daemon=True, name="stdout").start()
 
     async def write(self, text: str) -> None:
-        """Returns when it is written; raises what writing raised, `BrokenPipeError` say."""
+        """Returns when it is written, as UTF-8 whatever the locale: JSON is for programs. Raises what writing raised,
+        `BrokenPipeError` say."""
         written: asyncio.Future[None] = self._loop.create_future()
-        self._texts.put((text.encode(sys.stdout.encoding, sys.stdout.errors or "strict"), written))
+        self._texts.put((text.encode(), written))
         await written
 
     def _run(self) -> None:

@@ -13,7 +13,7 @@ from tocsin.spark.session import SessionOptions, cores_of, open_session, parse_s
 from tocsin.spark.sweep.cell import OK, CellResult
 from tocsin.spark.sweep.grid import Grid, load_grid
 from tocsin.spark.sweep.results import Results, read_status
-from tocsin.spark.sweep.sources import code_version
+from tocsin.spark.sweep.sources import CodeVersions
 from tocsin.spark.sweep.statistics import mean_and_half_width
 from tocsin.spark.sweep.sweep import Progress, Sweep
 from tocsin.spark.sweep.wanted import Place, failed_cells, missing_cells, wanted_cells
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("expected GRID.toml and --out DIR (or --status DIR)")
     sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: an experiment may lie in the current folder
     grid = load_grid(arguments.grid)
-    results = Results(arguments.out, grid, code_version(grid))
+    results = Results(arguments.out, grid, CodeVersions(grid).of)
     options = SessionOptions(arguments.master, parse_settings(arguments.spark), "tocsin sweep")
     with results.locked():
         results.open(arguments.keep_old)

@@ -1,13 +1,15 @@
 """What `tocsin check` and `tocsin audit` have in common: the same questions, the same answers, told in the same way.
 
 A property that fails is an alarm only where it was promised: by the protocol that was simulated, or by the level that
-the caller expects (`--expect`). Of the others it is told that they did not hold, and no more.
+the caller expects (`--expect`), which is also not met by what could not be checked. Of the others it is told that they
+did not hold, and no more.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Collection
+from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -15,8 +17,12 @@ from rich.text import Text
 
 from tocsin.cli.tables import Cell, output, print_table
 from tocsin.core.errors import InputError
-from tocsin.core.files import write_whole
+from tocsin.core.files import read_document, write_whole
+from tocsin.core.topology_config import groups_from_document
+from tocsin.judging import PATIENCE_S, judged_by
 from tocsin.properties import FAIL, LEVELS, NOT_CHECKABLE, PASS, Report, level_properties
+from tocsin.properties.report import chosen_properties
+from tocsin.properties.terms import Terms
 from tocsin.traces.rows import Row
 
 ALARM = "bold red"
@@ -24,21 +30,81 @@ ALARM = "bold red"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expect", metavar="LEVEL", help=f"exit 1 unless this level holds: {', '.join(LEVELS)}")
+    parser.add_argument(
+        "--allow-unchecked", metavar="NAMES", help="properties of the level that may lack evidence: safe,view_synchrony"
+    )
+    parser.add_argument(
+        "--calm-since", metavar="TIME", help="when faults were over: as time_us, or 2026-03-01T12:00; for `settled`"
+    )
+    parser.add_argument("--down", metavar="SITES", help="sites that are down or cut off for good: c,d; for `settled`")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        metavar="SECONDS",
+        help=f"of running members, what is younger is not owed yet (default {PATIENCE_S:g} in data folders)",
+    )
     parser.add_argument("--groups", type=Path, metavar="GROUPS", help="a file with the members of the groups")
     parser.add_argument("--witnesses", type=Path, metavar="DIR", help="write each witness to DIR/PROPERTY.json")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
-def judge(verb: str, report: Report, level: str) -> int:
-    """Say on stderr how the expected level stands; the exit code."""
-    failed = report.failed(level)
-    unchecked = report.unchecked(level)
-    beside = f" (not checkable: {', '.join(unchecked)})" if unchecked else ""
-    if failed:
-        print(f"tocsin {verb}: level {level} does not hold: {', '.join(failed)} failed{beside}", file=sys.stderr)
-        return 1
-    print(f"tocsin {verb}: level {level} holds{beside}", file=sys.stderr)
-    return 0
+def terms_of(arguments: argparse.Namespace) -> Terms:
+    """What the caller says about the trace. Asked before the paths are opened."""
+    groups = None
+    if arguments.groups is not None:
+        groups = groups_from_document(read_document(arguments.groups), str(arguments.groups))
+    return judged_by(arguments.paths, groups, _time(arguments.calm_since), _names(arguments.down), arguments.patience)
+
+
+def _time(text: str | None) -> int | datetime | None:
+    if text is None:
+        return None
+    try:
+        return int(text) if text.removeprefix("-").isdigit() else datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--calm-since: expected microseconds or a time as 2026-03-01T12:00, found `{text}`") from None
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+class Expected:
+    """The level that should hold, and what may stay open of it."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._level: str | None = arguments.expect
+        self._allowed = chosen_properties(_names(arguments.allow_unchecked))
+        if self._level is not None:
+            level_properties(self._level)
+
+    def judge(self, verb: str, report: Report) -> int:
+        """Say on stderr how the level stands; the exit code."""
+        level = self._level
+        if level is None:
+            return 0
+        failed, unchecked = report.failed(level), report.unchecked(level)
+        open_ones = [name for name in unchecked if name not in self._allowed]
+        beside = _beside(report, level)
+        if failed:
+            said = f"does not hold: {', '.join(failed)} failed{beside}"
+        elif open_ones:
+            said = "is not shown: " + "; ".join(f"{name} is not checkable ({_why(report, name)})" for name in open_ones)
+        else:
+            said = f"holds{beside}"
+        print(f"tocsin {verb}: level {level} {said}", file=sys.stderr)
+        return 1 if failed or open_ones else 0
+
+
+def _beside(report: Report, level: str) -> str:
+    """What a level leaves open, in brackets."""
+    said = {"not checkable": report.unchecked(level), "nobody is asked": report.unasked(level)}
+    told = "; ".join(f"{what}: {', '.join(names)}" for what, names in said.items() if names)
+    return f" ({told})" if told else ""
+
+
+def _why(report: Report, name: str) -> str:
+    return report[name].why or "" if report.rows else "the trace has no rows"
 
 
 def print_report(report: Report, expected: str | None = None) -> None:
@@ -55,8 +121,11 @@ def print_report(report: Report, expected: str | None = None) -> None:
         line = Text(f"level {level:7} ")
         if failed:
             line.append("fails", ALARM if level == expected else "").append(f" by {', '.join(failed)}")
+        elif unchecked:
+            line.append("is not shown", ALARM if level == expected else "")
+            line.append(f", {NOT_CHECKABLE}: {', '.join(unchecked)}")
         else:
-            line.append("holds", "green").append(f", but {NOT_CHECKABLE}: {', '.join(unchecked)}" if unchecked else "")
+            line.append("holds", "green").append(_beside(report, level))
         console.print(line)
 
 

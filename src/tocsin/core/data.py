@@ -11,15 +11,16 @@ from msgspec import Meta
 from tocsin.core.message import Message, Record
 
 Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a position, a time, a count
+Claimed = Annotated[int, Meta(ge=0, lt=1 << 60)]  # the same from a peer, who may lie: its successors are Numbers
 
 
 class Data(Message, frozen=True):
     """A broadcast, as its origin sent it."""
 
     kind: ClassVar[str] = "data"
-    group: Number
-    origin: Number
-    seqno: Number
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed
     payload: bytes
 
     def carries(self) -> tuple[tuple[int, int], ...]:

@@ -162,7 +162,13 @@ class Effects(Outbox):
             last.following = effect
 
     def send(self, target: SiteId, message: Message) -> None:
-        self._add(Send(target, message))
+        effect = Send(target, message)  # as `_add`, without the call: most effects are sends
+        last = self._last
+        self._last = effect
+        if last is None:
+            self.first = effect
+        else:
+            last.following = effect
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
         self._add(Multicast(list(targets), message))

@@ -24,6 +24,8 @@ def read_document(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8 text, found byte {error.start} that is not") from None
+    except ValueError:  # a zero byte in its name
+        raise InputError(f"{str(path)!r}: expected the name of a file") from None
     try:
         data = json.loads(text) if path.suffix == ".json" else _read_toml(text)
     except (ValueError, RecursionError) as error:

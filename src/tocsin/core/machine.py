@@ -190,6 +190,13 @@ class Machine(ABC):
     def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:  # noqa: B027
         """An administrator asks for new members of a group, or a new group; only some protocols can."""
 
+    def add_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
+        """An administrator asks that a site become a voter; only protocols whose entry says so can
+        (`Assumptions.voter_changes`)."""
+
+    def remove_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
+        """An administrator asks that a site be a voter no more; only protocols whose entry says so can."""
+
     def on_peer_down(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """A perfect detector, where there is one, says that a site has crashed."""
 

@@ -5,10 +5,11 @@ are not compiled by mypyc (a struct is C already). A protocol's messages and rec
 options in `options.py`; what several protocols send and keep alike, in `core/data.py`.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
+RECORDS_MAX = 4096
 SITE_FIELDS = frozenset({"origin", "site", "source", "sender", "target", "root", "owner", "parent", "coordinator"})
 
 
@@ -41,9 +42,17 @@ class Record(Message, frozen=True):
     """A record on stable storage; it survives a crash of its site.
 
     A record that keeps an application's message has its bytes as the last field, named `payload`. Encoded, it ends with
-    them; and where the machine later delivers the very same object, a driver need not store the bytes a second time."""
+    them; and where the machine later delivers the very same object, a driver need not store the bytes a second time.
+
+    With `always_synced`, nothing leaves the site before the record is safe from a power loss, also where messages need
+    only be safe from kill -9: promises, ballots, votes, views, lives. Who forgets one may contradict itself."""
 
     kind: ClassVar[str] = "record"
+    always_synced: ClassVar[bool] = False
+
+    def promise(self) -> object:
+        """Of a record that is always synced, what must not be forgotten: a checkpoint that repeats it need not be."""
+        return self
 
 
 def payload_of(record: Record) -> bytes:
@@ -56,4 +65,15 @@ def payload_of(record: Record) -> bytes:
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A protocol's options. Each field is `Annotated[type, Meta(description=…)]`: its formula or its origin."""
+    """A protocol's options, and those that all have. Each field is `Annotated[type, Meta(description=…)]`: its formula
+    or its origin."""
+
+    records_max: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1,
+            le=1 << 24,
+            description="Records on disk before they are folded into a checkpoint, besides a few times those that the "
+            "checkpoint would have to repeat. A restart reads so many; the default 4096 are read in milliseconds.",
+        ),
+    ] = RECORDS_MAX

@@ -1,8 +1,8 @@
 """A machine's records on stable storage: counted as they are written, and folded into a checkpoint once they are many.
 
 What a checkpoint holds is for the protocol to say. When one is due is the same for all: a restart reads at most
-`RECORDS_MAX` records and a few times what is still needed, and what is needed is written again only after at least as
-much was written anew.
+`Options.records_max` records and a few times what is still needed, and what is needed is written again only after at
+least as much was written anew.
 """
 
 from typing import Final
@@ -10,7 +10,6 @@ from typing import Final
 from tocsin.core.machine import Outbox
 from tocsin.core.message import Record
 
-RECORDS_MAX: Final = 4096  # records on disk before a checkpoint, besides those that it would have to repeat
 RANGES_MAX: Final = 1 << 20  # ranges of one RangeSet in a checkpoint; a window of unordered arrivals is far below
 EVERYTHING: Final = 1 << 62  # a position beyond the end of any log
 
@@ -18,8 +17,9 @@ EVERYTHING: Final = 1 << 62  # a position beyond the end of any log
 class Records:
     """Writes records and counts them."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, records_max: int) -> None:
         self._outbox = outbox
+        self._records_max = records_max
         self.stat_count = 0  # on disk; it decides when they are folded, never what they say
 
     def recall(self, records: list[Record]) -> None:
@@ -32,7 +32,7 @@ class Records:
 
     def are_many(self, needed: int) -> bool:
         """Whether a checkpoint is due; `needed` is what it would have to repeat, times a factor."""
-        return self.stat_count >= RECORDS_MAX + needed
+        return self.stat_count >= self._records_max + needed
 
     def fold(self, records: list[Record]) -> None:
         """Replace all records by these."""

@@ -12,6 +12,7 @@ import msgspec
 from tocsin.core.codec import Codec
 from tocsin.core.machine import Machine, Outbox, Setup
 from tocsin.core.message import Message, Options, Record
+from tocsin.protocols.limits import Limits
 
 ONE_ORDER = (  # one causal order of all messages of all groups, which every correct site sees whole
     "integrity",
@@ -24,6 +25,7 @@ ONE_ORDER = (  # one causal order of all messages of all groups, which every cor
     "multiple_source",
     "multiple_group",
     "acyclic",
+    "settled",
 )
 
 
@@ -45,12 +47,15 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True):
     joins: bool = False  # sites may join after the start
     leaves: bool = False  # sites may leave …
     returns: bool = False  # … and be started again, with their disks
-    wipes: bool = False  # a crashed site may come back with an empty disk
-    restores: bool = False  # … or with its disk as it once was
-    damages: bool = False  # … or with a disk of which something synced cannot be read
+    wipes: bool = True  # a crashed site may come back with an empty disk …
+    restores: bool = True  # … or with its disk as it once was …
+    damages: bool = True  # … or with a disk of which something synced cannot be read; a minority of the sites may:
+    disks_lost: str = "still"  # "still": while nothing is under way; "any": at any time
     dead_links: bool = False  # links may stay dead for good, while everyone reaches everyone through others
-    slow_sites: bool = False  # a site may receive only a tenth of what is sent to it
+    slow_sites: bool = True  # a site may receive only a tenth of what is sent to it
+    clocks: bool = True  # clocks may drift, jump forward, and after a crash begin anew
     group_changes: bool = False  # the members of groups may change while running
+    voter_changes: bool = False  # sites may be added to the voters and removed from them while running
     links_change: bool = False  # links of a topology may fail and be repaired while running
     several_groups: bool = True
     groups_max: int = 4  # the swarm's largest number of groups
@@ -72,9 +77,15 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     guarantees: tuple[str, ...]  # names of properties (tocsin.properties) that every run must keep
     guarantees_of_one_group: tuple[str, ...] = ()  # and those that hold besides where all sites are one group
     assumptions: Assumptions
+    limits: Callable[[Any, int, int, int], Limits] | None = None  # from options, sites, groups, copies of a multicast
+    neglects: tuple[str, ...] = ()  # duties that it does not keep yet: "duty: words of the why"; tests/known holds each
     liveness_us: int  # within this time after everything has healed, everything owed is delivered
-    variations: dict[str, tuple[Any, ...]] = {}  # options that the swarm draws, and the values it draws from
+    variations: dict[str, tuple[Any, ...]] = {}  # forms of the protocol: options, and the values the swarm draws from
+    ranges: dict[str, tuple[int, int]] = {}  # options, and from where to where they may lie: the swarm draws inside
+    small: dict[str, Any] = {}  # limits (windows, queues, records) so small that a short run passes each many times
+    retention: dict[str, Any] = {}  # the same for what is kept for sites that are away
     has_views: bool = False  # whether members install views of the whole group, and wait for the first one
+    parts_alone: bool = False  # parts that are cut off go on, and do not hand each other what they delivered meanwhile
     plans_reach: bool = False  # whether a broadcast may ask for a probability of reaching everybody
     expects: tuple[str, ...] = ()  # what must happen somewhere in a large swarm: "views", "rollbacks", "missed"
 

@@ -4,13 +4,25 @@ protocol assumes, unless it is asked to run them all the same.
 Each fault is judged by its kind, not by what the others make of it: a crash that nothing recovers is a crash.
 """
 
+from tocsin.core.errors import InputError
 from tocsin.protocols.protocol import Assumptions
+from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import FaultConfig, ScenarioConfig
 
 
+def refuse_beyond(scenario: Scenario, cure: str) -> None:
+    """Refuse a scenario with faults that its protocol does not claim to stand; `cure`: what runs it all the same."""
+    beyond = first_beyond(scenario.config, scenario.protocol.assumptions)
+    if beyond:
+        name = scenario.protocol.name
+        raise InputError(f"{scenario.source}: `{beyond}`: a fault outside the assumptions of `{name}`; {cure}")
+
+
 def first_beyond(config: ScenarioConfig, assume: Assumptions) -> str:
-    """The key of the first fault beyond the assumptions; "" if there is none."""
+    """The key of the first fault beyond the assumptions (or of clocks that are); "" if there is none."""
     left: set[str] = set()  # sites that have left by then
+    if config.clocks and not assume.clocks:
+        return "clocks"
     for entry in sorted(config.faults, key=_time):
         for key in entry.things():
             returning = key in ("restart", "recover", "join") and _names_one_of(left, getattr(entry, key))
@@ -56,5 +68,9 @@ def _is_assumed(key: str, assume: Assumptions, model: str) -> bool:
             return assume.leaves
         case "join":
             return assume.joins
-        case _:  # the end of another fault, a disk that is saved, a change of groups (refused where it is read)
+        case "jump":
+            return assume.clocks
+        case (
+            _
+        ):  # the end of another fault, a disk that is saved, a change of groups or voters (refused where it is read)
             return True

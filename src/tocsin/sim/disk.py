@@ -105,3 +105,7 @@ class Disk(DeliveryLog):
 
     def group_count(self) -> int:
         return len(self._end)
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written."""
+        return not self.records and not any(self._end)

@@ -25,6 +25,9 @@ DAMAGE: Final = "damage"
 DEAD: Final = "dead"
 SLOW: Final = "slow"
 QUICK: Final = "quick"
+ADD: Final = "add"
+REMOVE: Final = "remove"
+JUMP: Final = "jump"
 RESTART: Final = "restart"  # only counted: a restart is a crash and a recovery in one instant
 
 COUNTED: Final = (  # in the answer of a run: how often each happened
@@ -50,9 +53,12 @@ COUNTED: Final = (  # in the answer of a run: how often each happened
     FAIL,
     REPAIR,
     CHANGE,
+    ADD,
+    REMOVE,
+    JUMP,
 )
 
-FIRST_UP: Final = -1  # a change that is asked of no site in particular
+FIRST_UP: Final = -1  # a request that is made to no site in particular
 
 
 class Fault:
@@ -62,9 +68,10 @@ class Fault:
         self.at = at
         self.what = what
         self.counted_as = what  # "": not counted
-        self.sites: list[SiteId] = []  # whom it happens to; change: the new members
+        self.sites: list[SiteId] = []  # whom it happens to; change: the new members; add, remove: the voters
         self.parts: list[list[SiteId]] = []  # partition
         self.pairs: list[tuple[SiteId, SiteId]] = []  # cut, dead: from, to
         self.links: list[int] = []  # fail, repair
         self.group: GroupId = 0  # change
-        self.asked: SiteId = FIRST_UP  # change: the site that is asked
+        self.asked: SiteId = FIRST_UP  # change, add, remove: the site that is asked
+        self.by_us: Micros = 0  # jump: how much more the clock shows, or less

@@ -23,6 +23,9 @@ LEAVE: Final = "leave"
 CHANGE: Final = "change"
 PEER_DOWN: Final = "peer-down"
 PEER_UP: Final = "peer-up"
+SAVE: Final = "save"
+WIPE: Final = "wipe"
+RESTORE: Final = "restore"
 
 
 class Input:
@@ -69,6 +72,8 @@ class ManualSite:
         self.site = site
         self.machine: Machine | None = None
         self.disk = Disk(len(groups))
+        self.saved: Disk | None = None  # its disk as it once was
+        self.has_left = False  # in this life the application has asked to leave
         self.timers: dict[tuple[str, int], Micros] = {}  # armed, with their deadlines
         self.life = 0
         self.accepted = -1  # the number that the last broadcast got
@@ -91,6 +96,11 @@ class ManualSite:
             self.machine = None
             self.timers.clear()
             self.life += 1
+            self.has_left = False
+        elif what == SAVE:
+            self.saved = self.disk.copy()
+        elif what in (WIPE, RESTORE):
+            self._exchange_disk(what == WIPE)
         else:
             assert self.machine is not None, "only a start reaches a site that is down"
             self._tell(self.machine, now, happening)
@@ -112,6 +122,19 @@ class ManualSite:
         self.machine = machine
         machine.on_start(now, list(self.disk.records))
 
+    def disk_content(self) -> list[object]:
+        """What machines of this site can find on its disk, and on the one that was saved."""
+        return [None if disk is None else _content(disk) for disk in (self.disk, self.saved)]
+
+    def _exchange_disk(self, wiped: bool) -> None:
+        """The disk of a site that is down is an empty one, or as it was saved."""
+        assert self.machine is None, "the disk of a site that is up"
+        if wiped:
+            self.disk = Disk(self.disk.group_count())
+        else:
+            assert self.saved is not None, "never saved"
+            self.disk = self.saved.copy()
+
     def _tell(self, machine: Machine, now: Micros, happening: Input) -> None:
         what = happening.what
         if what == RECEIVE:
@@ -123,6 +146,7 @@ class ManualSite:
         elif what == BROADCAST:
             self.accepted = machine.broadcast(now, happening.number, happening.payload)
         elif what == LEAVE:
+            self.has_left = True
             machine.leave(now)
         elif what == CHANGE:
             machine.change_group(now, happening.number, happening.sites)
@@ -144,3 +168,8 @@ class ManualSite:
         else:
             self.disk.keep(effect)
         return True
+
+
+def _content(disk: Disk) -> list[object]:
+    groups = range(disk.group_count())
+    return [disk.records, [(disk.first(group), disk.end(group), disk.entries(group)) for group in groups]]

@@ -6,10 +6,13 @@ from typing import Any
 
 from tocsin.properties import Report, check
 from tocsin.sim import faults
+from tocsin.sim.calm import calm_at_end
+from tocsin.sim.duties.duties import Duties, Duty
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.simulation import Simulation
 from tocsin.sim.world import Tally, TraceSink
 from tocsin.traces.buffer import TraceBuffer
+from tocsin.traces.calm import Calm
 from tocsin.traces.rows import Row
 
 SLICE_EVENTS = 50_000  # between two looks at the clock, the progress bar and Ctrl-C
@@ -27,18 +30,24 @@ def simulate(scenario: Scenario, seed: int, run: str = "simulation") -> tuple[di
     """A whole run in memory: the answer and the report that its verdicts come from."""
     trace = TraceBuffer(run, scenario.names)
     simulation = scenario.build(seed, trace)
+    duties = Duties(scenario, simulation)
     run_to_end(simulation, scenario.config.duration_us)
-    report = check_rows(scenario, trace.rows())
-    return answer(scenario, seed, simulation, report), report
+    report = check_rows(scenario, trace.rows(), calm=calm_at_end(scenario, simulation))
+    result = answer(scenario, seed, simulation, report)
+    add_duties(result, duties.judge(scenario.config.duration_us))
+    return result, report
 
 
-def check_rows(scenario: Scenario, rows: Iterable[Row], properties: Iterable[str] | None = None) -> Report:
-    """The verdicts (all, or those named) over a simulated run: one clock, and the scenario's groups."""
-    return check(rows, named_groups(scenario), one_clock=True, properties=properties)
+def check_rows(
+    scenario: Scenario, rows: Iterable[Row], properties: Iterable[str] | None = None, calm: Calm | None = None
+) -> Report:
+    """The verdicts (all, or those named) over a simulated run: one clock, and the scenario's groups. `calm`: what the
+    run knows of its end (`calm_at_end`)."""
+    return check(rows, named_groups(scenario), one_clock=True, properties=properties, calm=calm)
 
 
 def check_file(scenario: Scenario, trace: Path) -> Report:
-    """The same over a run that was written to a file."""
+    """The same over a run that was written to a file, which says itself how the run ended."""
     return check(trace, named_groups(scenario), one_clock=True)
 
 
@@ -86,6 +95,12 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
     if network.links is not None and network.links.traffic:
         result["link_traffic"] = network.links.named_traffic()
     return result
+
+
+def add_duties(result: dict[str, Any], duties: dict[str, Duty]) -> None:
+    """The verdict on each duty; and why, of those that were not kept or are not checkable."""
+    result["duties"] = {name: duty.verdict for name, duty in duties.items()}
+    result["duties_why"] = {name: duty.why for name, duty in duties.items() if duty.why is not None}
 
 
 def _sorted(counts: dict[str, int]) -> dict[str, int]:

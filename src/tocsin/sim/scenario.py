@@ -14,6 +14,7 @@ from tocsin.core.topology_config import topology_from_document
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
 from tocsin.sim import faults as fault_kinds
+from tocsin.sim.clock import Clock
 from tocsin.sim.conditions import Conditions, Constant, Delay, Exponential, LongTail, Uniform
 from tocsin.sim.faults import Fault
 from tocsin.sim.kernel import Kernel
@@ -47,6 +48,7 @@ class Scenario:
         self._number = {name: site for site, name in enumerate(self.names)}
         self.group_names, self.groups = self._read_groups()
         self.faults = [fault for entry in config.faults for fault in self._faults(entry)]
+        self.absent = self._read_absent()  # sites that start later
         self._check()
 
     # Names
@@ -128,8 +130,9 @@ class Scenario:
             raise InputError(f"{self.source}: `faults[{index}]`: expected one thing to happen, found {found}")
         key = f"faults[{index}].{said[0]}"
         value = getattr(entry, said[0])
-        if entry.by is not None and said[0] != "change":
+        if entry.by is not None and said[0] not in ("change", "add", "remove"):
             raise InputError(f"{self.source}: `faults[{index}].by`: expected it beside `change`, found `{said[0]}`")
+        asked = fault_kinds.FIRST_UP if entry.by is None else self._sites([entry.by], f"faults[{index}].by")[0]
         match said[0]:
             case "partition":
                 fault = Fault(entry.at_us, fault_kinds.PARTITION)
@@ -160,15 +163,17 @@ class Scenario:
                 return [fault]
             case "change":
                 changes = [self._change(entry.at_us, group, members, key) for group, members in value.items()]
-                if entry.by is not None:
-                    asked = self._sites([entry.by], f"faults[{index}].by")[0]
-                    for fault in changes:
-                        fault.asked = asked
+                for fault in changes:
+                    fault.asked = asked
                 return changes
             case "add" | "remove":
-                raise InputError(
-                    f"{self.source}: `{key}`: outside the assumptions of `{self.protocol.name}`: its voters are fixed"
-                )
+                self._refuse_fixed_voters(key)
+                fault = Fault(entry.at_us, said[0])
+                fault.sites = self._sites(value, key)
+                fault.asked = asked
+                return [fault]
+            case "jump":
+                return [self._jump(entry.at_us, site, by_us, key) for site, by_us in value.items()]
             case _:
                 fault = Fault(entry.at_us, said[0])
                 fault.sites = self._sites(value, key)
@@ -192,6 +197,34 @@ class Scenario:
         fault.sites = self._sites(members, f"{key}.{group}")
         return fault
 
+    def _refuse_fixed_voters(self, key: str) -> None:
+        if not self.protocol.assumptions.voter_changes:
+            raise InputError(
+                f"{self.source}: `{key}`: outside the assumptions of `{self.protocol.name}`: its voters are fixed"
+            )
+
+    def _jump(self, at_us: int, site: str, by_us: int, key: str) -> Fault:
+        fault = Fault(at_us, fault_kinds.JUMP)
+        fault.sites = self._sites([site], key)
+        fault.by_us = by_us
+        return fault
+
+    def _read_absent(self) -> list[int]:
+        """The sites that start later: those that join, and where voters change, those that are no founders."""
+        absent = {site for fault in self.faults if fault.what == fault_kinds.JOIN for site in fault.sites}
+        added = {site for fault in self.faults if fault.what == fault_kinds.ADD for site in fault.sites}
+        if self.config.founders is None:
+            return sorted(absent | added)
+        self._refuse_fixed_voters("founders")
+        founders = self._sites(self.config.founders, "founders")
+        later = [site for site in range(len(self.names)) if site not in founders]
+        for site in founders:
+            if site in absent:
+                raise InputError(
+                    f"{self.source}: `founders`: expected who joins later not to be one, found `{self.names[site]}`"
+                )
+        return later
+
     # What spans several keys
 
     def _check(self) -> None:
@@ -206,11 +239,7 @@ class Scenario:
             raise InputError(f"{self.source}: `network.delay_us`: expected [least, most], found {delay}")
         if isinstance(network.receive_us, dict):
             self._sites(list(network.receive_us), "network.receive_us")
-        if config.founders is not None:
-            raise InputError(
-                f"{self.source}: `founders`: outside the assumptions of `{self.protocol.name}`: its voters are fixed; "
-                "sites that come later are named in a `join`"
-            )
+        self._sites(list(config.clocks), "clocks")
         self._check_restores()
         self._check_workload(config.workload)
         if len(self.names) < self.protocol.assumptions.sites_min:
@@ -240,6 +269,9 @@ class Scenario:
                 f"{self.source}: `workload`: expected one of rate_per_site, every_us, outstanding, "
                 f"found {' and '.join(ways) if ways else 'none'}"
             )
+        still = workload.still_us
+        if still is not None and still[0] > still[1]:
+            raise InputError(f"{self.source}: `workload.still_us`: expected [from, to], found {still}")
         size = workload.size
         if isinstance(size, list) and size[0] > size[1]:
             raise InputError(f"{self.source}: `workload.size`: expected [least, most], found {size}")
@@ -247,6 +279,11 @@ class Scenario:
             self._sites(workload.senders, "workload.senders")
         for group in workload.groups or []:
             self._group(group, "workload.groups")
+
+    def promised(self) -> tuple[str, ...]:
+        """What every run of it must keep."""
+        is_one_group = len(self.groups) == 1 and len(self.groups[0]) == len(self.names)
+        return self.protocol.promised(1 if is_one_group else max(2, len(self.groups)))
 
     # Building
 
@@ -268,6 +305,7 @@ class Scenario:
         if self.config.network.detect_us is not None:
             simulation.detect_us = self.config.network.detect_us
         simulation.workload = self._workload(world, kernel, rng.fork("workload"))
+        simulation.absent = list(self.absent)
         for fault in self.faults:
             simulation.add_fault(fault)
         return simulation
@@ -291,11 +329,14 @@ class Scenario:
 
     def _configure_sites(self, world: World) -> None:
         config = self.config.network
+        own_clocks = bool(self.config.clocks) or any(fault.what == fault_kinds.JUMP for fault in self.faults)
         for site, name in zip(world.sites, self.names, strict=True):
             site.sync_us = self.config.disk.sync_us
             site.receive_buffer = config.receive_buffer
             given = config.receive_us
             site.receive_us = given.get(name, 0) if isinstance(given, dict) else given
+            if own_clocks:
+                site.clock = Clock(self.config.clocks.get(name, 0))
 
     def _workload(self, world: World, kernel: Kernel, rng: Rng) -> Workload:
         config = self.config.workload
@@ -307,7 +348,10 @@ class Scenario:
         workload.every_us = config.every_us or 0
         workload.outstanding = config.outstanding or 0
         workload.burst = config.burst
+        workload.inside = config.inside
         workload.start_us = config.start_us
+        if config.still_us is not None:
+            workload.still_from_us, workload.still_to_us = config.still_us
         size = config.size
         workload.size_min, workload.size_max = (size, size) if isinstance(size, int) else (size[0], size[1])
         if config.groups is not None:

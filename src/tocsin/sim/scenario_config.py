@@ -15,6 +15,7 @@ Names = Annotated[list[str], Meta(min_length=1)]
 Pairs = Annotated[list[Annotated[list[str], Meta(min_length=2, max_length=2)]], Meta(min_length=1)]
 
 SITES_MAX = 1_000_000
+DRIFT_MAX = 500_000  # parts per million: a clock that is half as fast, or half as fast again
 
 
 class DelayConfig(Config, frozen=True):
@@ -45,14 +46,16 @@ class DiskConfig(Config, frozen=True):
 
 class WorkloadConfig(Config, frozen=True):
     messages: Annotated[int, Meta(ge=0, le=10**9)]
-    rate_per_site: Annotated[float, Meta(gt=0.0, le=1e9)] | None = None  # Poisson, per second
+    rate_per_site: Annotated[float, Meta(ge=1e-9, le=1e9)] | None = None  # Poisson, per second
     every_us: Span | None = None  # periodic
     burst: Count = 1  # broadcasts per turn
     outstanding: Annotated[int, Meta(ge=1, le=100_000)] | None = None  # closed loop: own messages under way
     senders: Names | None = None  # default: every site
     groups: Names | None = None  # default: every group; drawn uniformly
+    inside: bool = False  # a sender broadcasts only to groups that it is in
     size: Size | Annotated[list[Size], Meta(min_length=2, max_length=2)] = 100
     start_us: Time = 0
+    still_us: Annotated[list[Time], Meta(min_length=2, max_length=2)] | None = None  # nobody broadcasts: from, to
 
 
 class FaultConfig(Config, frozen=True):
@@ -79,9 +82,10 @@ class FaultConfig(Config, frozen=True):
     slow: Names | None = None
     quick: Names | None = None
     change: dict[str, list[str]] | None = None  # group = new members, none to disband it
-    by: str | None = None  # change: the site that is asked; default: the first that is up
     add: Names | None = None
     remove: Names | None = None
+    by: str | None = None  # change, add, remove: the site that is asked; default: the first that is up
+    jump: dict[str, Annotated[int, Meta(ge=-(10**12), le=10**12)]] | None = None  # site = microseconds
 
     def things(self) -> list[str]:
         """The keys of what happens: one, in a good file."""
@@ -91,7 +95,7 @@ class FaultConfig(Config, frozen=True):
 class ScenarioConfig(Config, frozen=True):
     protocol: str
     sites: Annotated[int, Meta(ge=1, le=SITES_MAX)] | Names | None = None
-    founders: Names | None = None  # default: all but those that join
+    founders: Names | None = None  # default: all but those that join or are added
     topology: str | dict[str, Any] | None = None  # a file's name, or a generated shape
     groups: dict[str, str | list[str]] | None = None
     duration_us: Span = 60_000_000
@@ -99,4 +103,5 @@ class ScenarioConfig(Config, frozen=True):
     workload: WorkloadConfig = WorkloadConfig(messages=100, rate_per_site=10.0)
     network: NetworkConfig = NetworkConfig()
     disk: DiskConfig = DiskConfig()
+    clocks: dict[str, Annotated[int, Meta(ge=-DRIFT_MAX, le=DRIFT_MAX)]] = {}  # site = drift in parts per million
     faults: list[FaultConfig] = []

@@ -29,6 +29,7 @@ class _FaultHappens(Event):
 
     def fire(self, now: Micros) -> None:
         self.simulation.apply(now, self.fault)
+        self.simulation.last_fault_at = now
         self.simulation.faults_left -= 1
         self.simulation.kernel.interrupted = self.simulation.faults_left == 0
 
@@ -66,8 +67,9 @@ class Simulation:
         self.kernel = kernel
         self.workload: Workload | None = None
         self.faults_left = 0  # scheduled and not yet happened
+        self.last_fault_at: Micros = 0
         self.detect_us = NO_DETECTOR  # delay of the perfect detector
-        self.absent: list[SiteId] = []  # sites that start later, by `join`
+        self.absent: list[SiteId] = []  # sites that start later, by `join` or `add`
         self.stop_when_quiet = True
         self._options = options
         self._rng = rng
@@ -82,8 +84,6 @@ class Simulation:
 
     def add_fault(self, fault: Fault) -> None:
         self.faults_left += 1
-        if fault.what == faults.JOIN:
-            self.absent.extend(fault.sites)
         self.kernel.schedule(fault.at, _FaultHappens(self, fault))
 
     def start(self) -> None:
@@ -135,7 +135,10 @@ class Simulation:
     def _finished(self) -> bool:
         if self.faults_left > 0 or (self.workload is not None and self.workload.remaining > 0):
             return False
-        return self.world.all_quiet()
+        if not self.world.all_quiet():
+            return False
+        # a member that was left out may have nothing to do and yet come back: it has the protocol's bound for that
+        return self.kernel.now >= self.last_fault_at + self.protocol.liveness_us or self.world.all_together()
 
     # Faults
 
@@ -148,6 +151,10 @@ class Simulation:
             count = self._change_links(fault)
         elif what == faults.CHANGE:
             count = 1 if self.change_group(now, fault.asked, fault.group, fault.sites) else 0
+        elif what == faults.ADD or what == faults.REMOVE:
+            count = self._change_voters(now, fault)
+        elif what == faults.JUMP:
+            count = self._jump(now, fault)
         else:
             count = 0
             for site in fault.sites:
@@ -204,6 +211,8 @@ class Simulation:
             return self.resume(now, site)
         if what == faults.LEAVE:
             is_up = host.machine is not None
+            if is_up:
+                self.world.on_leave(now, site)
             host.leave(now)
             return is_up
         if what == faults.SLOW or what == faults.QUICK:
@@ -274,13 +283,44 @@ class Simulation:
             those.remove(site)
         return True
 
+    def _jump(self, now: Micros, fault: Fault) -> int:
+        """Let clocks jump; how many did. None goes back while its site is up: they are monotonic."""
+        count = 0
+        for site in fault.sites:
+            host = self.world.sites[site]
+            if fault.by_us > 0 or host.machine is None:
+                host.jump_clock(now, fault.by_us)
+                count += 1
+        return count
+
+    def _who_is_asked(self, asked: SiteId) -> SiteId:
+        """The site that is asked, or the first that is up, if it is up; else FIRST_UP."""
+        if asked == faults.FIRST_UP:
+            for host in self.world.sites:
+                if host.machine is not None:
+                    return host.site
+        elif self.world.sites[asked].machine is not None:
+            return asked
+        return faults.FIRST_UP
+
+    def _change_voters(self, now: Micros, fault: Fault) -> int:
+        """Ask for voters to be added, or removed; how many were asked for. A site that is added is started."""
+        add = fault.what == faults.ADD
+        count = 0
+        for site in fault.sites:
+            asked = self._who_is_asked(fault.asked)
+            if asked != faults.FIRST_UP:
+                if add:
+                    self.recover(now, site)
+                self.world.sites[asked].change_voters(now, site, add)
+                count += 1
+        return count
+
     def change_group(self, now: Micros, asked: SiteId, group: GroupId, members: list[SiteId]) -> bool:
         """Ask a site, or the first that is up, for new members (none: the group is disbanded); whether there was one to
         ask. Broadcasts from now on are owed to the new members."""
+        asked = self._who_is_asked(asked)
         if asked == faults.FIRST_UP:
-            up = [host.site for host in self.world.sites if host.machine is not None]
-            asked = up[0] if up else 0
-        if self.world.sites[asked].machine is None:
             return False
         while len(self.world.groups) <= group:
             self.world.groups.append([])

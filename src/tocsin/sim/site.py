@@ -24,6 +24,7 @@ from tocsin.core.effects import (
 from tocsin.core.machine import GroupId, Machine, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
+from tocsin.sim.clock import Clock
 from tocsin.sim.disk import Disk
 from tocsin.sim.kernel import Event, Kernel
 from tocsin.sim.surroundings import Surroundings
@@ -90,9 +91,11 @@ class Site:
         self.machine: Machine | None = None  # None while down
         self.outbox = Effects()  # of its machine, in every life
         self.paused = False
+        self.left = False  # its application has left, and it was not started since
         self.life = 0  # how often it has started; events of an earlier life are ignored
         self.handled = 0  # messages sent and received
         self.disk = Disk(groups)
+        self.clock: Clock | None = None  # its own; None: the run's time
         self.sync_us = 0  # how long the disk takes to sync
         self.receive_us = 0  # processing time per received message, serial; 0 = none
         self.receive_buffer = 0  # messages that wait for processing at the most; the rest is lost
@@ -102,6 +105,7 @@ class Site:
         self._rng = rng
         self._saved: Disk | None = None  # its disk as it once was
         self._timers: dict[tuple[str, int], int] = {}  # armed timers and the generation that counts
+        self._deadlines: dict[tuple[str, int], Micros] = {}  # of armed timers, where the site has a clock of its own
         self._generation = 0  # next generation; never reused
         self._syncing: list[list[Effect]] = []  # steps that the running sync covers
         self._unsynced: list[list[Effect]] = []  # steps that the next sync will cover
@@ -114,25 +118,27 @@ class Site:
         """Bring the site up with a new machine."""
         assert self.machine is None
         self.life += 1
+        self.left = False
         self.machine = machine
-        machine.on_start(now, list(self.disk.records))
+        machine.on_start(self._shown(now), list(self.disk.records))
         self.disk.damaged = False  # found, and begun anew
         self.end_step(now)
 
     def crash(self, now: Micros, torn: bool = False) -> None:
         """Lose everything but the disk, and of the disk a part of the unsynced tail: maybe none, if torn at least one
         step, where there is one."""
+        self.machine = None
         steps = self._syncing + self._unsynced
         kept = self._rng.below(len(steps) + (0 if torn else 1)) if steps else 0
         for step in steps[:kept]:
             for effect in step:
                 if not isinstance(effect, (Send, Multicast)):
                     self._apply(now, effect)
-        self.machine = None
         self.paused = False
         self.life += 1
         self.pending = []
         self._timers.clear()
+        self._deadlines.clear()
         self._syncing = []
         self._unsynced = []
         self._input = []
@@ -141,6 +147,7 @@ class Site:
     def save_disk(self) -> None:
         """Remember what is durable now."""
         self._saved = self.disk.copy()
+        self._world.on_disk_saved(self.site)
 
     def restore_disk(self) -> None:
         """The disk of a site that is down is as it was saved."""
@@ -162,10 +169,12 @@ class Site:
             if item.message is None:
                 if (item.timer, item.key) in self._timers and self.machine is not None:
                     del self._timers[(item.timer, item.key)]
-                    self.machine.on_timer(now, item.timer, item.key)
+                    self.machine.on_timer(self._shown(now), item.timer, item.key)
                     self.end_step(now)
             else:
                 self.on_arrival(now, item.source, item.message, item.size)
+        if self.pending:
+            self._take_pending(now)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> None:
         """The application broadcasts; held back while the machine has no room or the process is stopped."""
@@ -191,7 +200,7 @@ class Site:
             self.handled += 1
             if self._world.traces_messages:
                 self._world.on_receive(now, source, self.site, message, size)
-            machine.on_message(now, source, message)
+            machine.on_message(now if self.clock is None else self.clock.shows(now), source, message)
             if self.outbox.first is not None or self.pending:
                 self.end_step(now)
 
@@ -204,7 +213,7 @@ class Site:
             self.handled += 1
             if self._world.traces_messages:
                 self._world.on_receive(now, item.source, self.site, item.message, item.size)
-            self.machine.on_message(now, item.source, item.message)
+            self.machine.on_message(self._shown(now), item.source, item.message)
             self.end_step(now)
         self._processing = len(self._input) > 0
         if self._processing:
@@ -217,7 +226,7 @@ class Site:
             self._input.append(_Waiting(-1, None, 0, timer, key))
             return
         del self._timers[(timer, key)]
-        self.machine.on_timer(now, timer, key)
+        self.machine.on_timer(now if self.clock is None else self.clock.shows(now), timer, key)
         self.end_step(now)
 
     def on_peer(self, now: Micros, peer: SiteId, up: bool) -> None:
@@ -225,21 +234,43 @@ class Site:
         if self.machine is None:
             return
         if up:
-            self.machine.on_peer_up(now, peer)
+            self.machine.on_peer_up(self._shown(now), peer)
         else:
-            self.machine.on_peer_down(now, peer)
+            self.machine.on_peer_down(self._shown(now), peer)
         self.end_step(now)
 
     def leave(self, now: Micros) -> None:
         """The application leaves. The machine stays and takes part in what leaving needs; a restart brings it back."""
         if self.machine is not None:
-            self.machine.leave(now)
+            self.left = True
+            self.machine.leave(self._shown(now))
             self.end_step(now)
 
     def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:
         if self.machine is not None:
-            self.machine.change_group(now, group, members)
+            self.machine.change_group(self._shown(now), group, members)
             self.end_step(now)
+
+    def change_voters(self, now: Micros, site: SiteId, add: bool) -> None:
+        """An administrator asks here that a site become a voter, or be one no more."""
+        assert self.machine is not None
+        if add:
+            self.machine.add_site(self._shown(now), site)
+        else:
+            self.machine.remove_site(self._shown(now), site)
+        self.end_step(now)
+
+    def jump_clock(self, now: Micros, by_us: int) -> None:
+        """The site's clock jumps; a timer whose deadline is over fires now."""
+        assert self.clock is not None
+        self.clock.jump(now, by_us)
+        for (timer, key), generation in self._timers.items():
+            at = max(now, self.clock.comes_at(self._deadlines[(timer, key)]))
+            self._kernel.schedule(at, _TimerFires(self, timer, key, generation))  # whichever comes first counts
+
+    def _shown(self, now: Micros) -> Micros:
+        """What this site's clock shows."""
+        return now if self.clock is None else self.clock.shows(now)
 
     def synced(self) -> bool:
         """Whether nothing waits for the disk."""
@@ -249,7 +280,7 @@ class Site:
         """Hand waiting broadcasts to the machine while it has room."""
         while self.pending and self.machine is not None and self.machine.room() > 0:
             group, payload = self.pending.pop(0)
-            seqno = self.machine.broadcast(now, group, payload)
+            seqno = self.machine.broadcast(self._shown(now), group, payload)
             step: list[Effect] = [_Broadcast(group, seqno, len(payload))]  # the trace shows it before its own delivery
             for effect in self.outbox.take_all():
                 if isinstance(effect, (SetTimer, CancelTimer)):
@@ -271,7 +302,11 @@ class Site:
         else:
             effect = self.outbox.take()
             while effect is not None:
-                self._apply(now, effect)
+                if isinstance(effect, Send):
+                    self.handled += 1
+                    self._world.transmit(now, self.site, effect.target, effect.message)
+                else:
+                    self._apply(now, effect)
                 effect = effect.following
         if self.pending and not self.paused:
             self._take_pending(now)
@@ -351,5 +386,9 @@ class Site:
         generation = self._generation
         self._generation = generation + 1
         self._timers[(effect.timer, effect.key)] = generation
-        at = effect.deadline if effect.deadline > now else now
+        deadline = effect.deadline
+        if self.clock is not None:
+            self._deadlines[(effect.timer, effect.key)] = deadline
+            deadline = self.clock.comes_at(deadline)
+        at = deadline if deadline > now else now
         self._kernel.schedule(at, _TimerFires(self, effect.timer, effect.key, generation))

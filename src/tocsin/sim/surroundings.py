@@ -56,3 +56,6 @@ class Surroundings(ABC):
 
     @abstractmethod
     def on_group(self, now: Micros, site: SiteId, group: GroupId, view: int, members: list[SiteId]) -> None: ...
+
+    @abstractmethod
+    def on_disk_saved(self, site: SiteId) -> None: ...

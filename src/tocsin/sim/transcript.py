@@ -18,7 +18,8 @@ loses them:
 
     start [SITE]                 all sites (effects are then prefixed by the site), or one
     broadcast SITE [GROUP] "…"   arrive A -> B [Kind]    lose A -> B [Kind]    repeat A -> B [Kind]
-    fire SITE TIMER/KEY          crash SITE    recover SITE    leave SITE    advance MICROSECONDS
+    fire SITE TIMER/KEY [early]  crash SITE    recover SITE    leave SITE    advance MICROSECONDS
+    restart SITE                 save SITE     restore SITE    wipe SITE     (a crash first, where the site is up)
     detect SITE down A           detect SITE up A              in-flight
     change SITE GROUP A B C      (SITE is asked)
 """
@@ -55,6 +56,7 @@ from tocsin.sim import manual_site
 from tocsin.sim.manual_site import Input, ManualSite
 
 RULE = "----"
+WHILE_DOWN = (manual_site.START, manual_site.SAVE, manual_site.WIPE, manual_site.RESTORE)  # what reaches a site then
 
 
 class Transcript:
@@ -100,10 +102,16 @@ class Transcript:
                 return [f"{self.names[s]}: {told}" for s in self.founders for told in self._do(s, manual_site.START)]
             case ["start" | "recover", site]:
                 return self._do(self._site(site), manual_site.START)
-            case ["crash", site]:
+            case ["restart", site]:
+                return self._crash(self._site(site)) + self._do(self._site(site), manual_site.START)
+            case [("crash" | "leave" | "save") as what, site]:
+                return self._do(self._site(site), what)
+            case [("wipe" | "restore") as what, site]:
+                return self._crash(self._site(site)) + self._do(self._site(site), what)
+            case ["tear", site]:  # here all is durable at once
                 return self._do(self._site(site), manual_site.CRASH)
-            case ["leave", site]:
-                return self._do(self._site(site), manual_site.LEAVE)
+            case ["damage", site]:
+                return self._crash(self._site(site)) + self._do(self._site(site), manual_site.WIPE)
             case ["broadcast", site, payload]:
                 return self._broadcast(self._site(site), 0, payload)
             case ["broadcast", site, group, payload]:
@@ -119,13 +127,13 @@ class Transcript:
                 happening = Input(manual_site.PEER_DOWN if which == "down" else manual_site.PEER_UP, self.now)
                 happening.peer = self._site(peer)
                 return self._act(self._site(site), happening)
-            case ["fire", site, timer]:
-                return self._fire(self._site(site), timer)
+            case ["fire", site, timer, *early]:
+                return self._fire(self._site(site), timer, early == ["early"])
             case ["advance", micros]:
                 self.now += int(micros)
                 return []
             case [("arrive" | "lose" | "repeat") as way, source, "->", target, *kind]:
-                return self._move(way, self._site(source), self._site(target), kind[0] if kind else "")
+                return self._move_named(way, self._site(source), self._site(target), kind[0] if kind else "")
             case ["in-flight"]:
                 return [f"{self.names[s]} -> {self.names[t]} {m.brief(self.names)}" for s, t, m in self.in_flight]
         raise InputError(f"transcript: unknown command `{line}`")
@@ -134,6 +142,10 @@ class Transcript:
         if name not in self.names:
             raise InputError(f"transcript: unknown site `{name}`")
         return self.names.index(name)
+
+    def _crash(self, site: int) -> list[str]:
+        """Crash a site, if it is up."""
+        return [] if self.sites[site].machine is None else self._do(site, manual_site.CRASH)
 
     def _do(self, site: int, what: str) -> list[str]:
         return self._act(site, Input(what, self.now))
@@ -144,37 +156,42 @@ class Transcript:
         happening.payload = payload.encode()
         return self._act(site, happening)
 
-    def _fire(self, site: int, timer: str) -> list[str]:
+    def _fire(self, site: int, timer: str, early: bool) -> list[str]:
         name, _, key = timer.rpartition("/")
         deadline = self.sites[site].timers.get((name, int(key)))
         if deadline is None:
             raise InputError(f"transcript: timer {timer} is not set at {self.names[site]}")
-        self.now = max(self.now, deadline)
+        self.now = self.now if early else max(self.now, deadline)
         happening = Input(manual_site.TIMER, self.now)
         happening.timer = name
         happening.number = int(key)
         return self._act(site, happening)
 
-    def _move(self, way: str, source: int, target: int, kind: str) -> list[str]:
-        for index, (from_site, to_site, message) in enumerate(self.in_flight):
+    def _move_named(self, way: str, source: int, target: int, kind: str) -> list[str]:
+        """Move the first message of that class, or with that brief; any if nothing is named."""
+        for from_site, to_site, message in self.in_flight:
             if (
                 from_site == source
                 and to_site == target
                 and kind in ("", type(message).__name__, message.brief(self.names))
             ):
-                if way != "repeat":
-                    del self.in_flight[index]
-                if way == "lose":
-                    return []
-                happening = Input(manual_site.RECEIVE, self.now)
-                happening.peer = source
-                happening.message = message
-                return self._act(target, happening)
+                return self.move(way, source, target, message)
         raise InputError(f"transcript: nothing {kind} in flight from {self.names[source]} to {self.names[target]}")
+
+    def move(self, way: str, source: int, target: int, message: Message) -> list[str]:
+        """Let a message in flight arrive, be lost or arrive and stay in flight."""
+        if way != "repeat":
+            self.in_flight.remove((source, target, message))
+        if way == "lose":
+            return []
+        happening = Input(manual_site.RECEIVE, self.now)
+        happening.peer = source
+        happening.message = message
+        return self._act(target, happening)
 
     def _act(self, site: int, happening: Input) -> list[str]:
         host = self.sites[site]
-        if host.machine is None and happening.what != manual_site.START:
+        if host.machine is None and happening.what not in WHILE_DOWN:
             return ["lost: the site is down"]
         effects = host.apply(happening)
         self.in_flight.extend((site, target, message) for target, message in sent(effects))

@@ -17,9 +17,12 @@ class Workload(OwnDeliveries):
         self.burst = 1  # broadcasts per turn
         self.outstanding = 0  # closed loop: own messages not yet delivered, per sender; 0 = open
         self.start_us = 0
+        self.still_from_us = 0  # nobody broadcasts from here …
+        self.still_to_us = 0  # … to there
         self.size_min = 100
         self.size_max = 100
         self.groups: list[GroupId] = [0]  # drawn uniformly
+        self.inside = False  # only among those that the sender is in
         self._world = world
         self._kernel = kernel
         self._rng = rng
@@ -30,14 +33,14 @@ class Workload(OwnDeliveries):
         for site in self.senders:
             if self.outstanding > 0:
                 for _ in range(self.outstanding):
-                    self._kernel.schedule(self.start_us, _Turn(self, site))
+                    self._schedule(self.start_us, site)
             else:
-                self._kernel.schedule(self.start_us + self._first_wait_us(site), _Turn(self, site))
+                self._schedule(self.start_us + self._first_wait_us(site), site)
 
     def on_own_delivery(self, now: Micros, site: SiteId) -> None:
         """Closed loop: a delivered message makes room for the next."""
         if self.outstanding > 0 and self.remaining > 0:
-            self._kernel.schedule(now, _Turn(self, site))
+            self._schedule(now, site)
 
     def on_turn(self, now: Micros, site: SiteId) -> None:
         """A sender's turn: broadcast, and wait for the next turn."""
@@ -46,16 +49,26 @@ class Workload(OwnDeliveries):
             if self.remaining <= 0:
                 return
             host = self._world.sites[site]
-            if host.machine is not None:
+            if host.machine is not None and not (self.inside and not self._groups_of(site)):
                 self.remaining -= 1
                 if self.remaining == 0:
                     self._kernel.interrupted = True  # from here on the run may end at any event
-                group = self.groups[rng.below(len(self.groups))] if len(self.groups) > 1 else self.groups[0]
+                groups = self._groups_of(site) if self.inside else self.groups
+                group = groups[rng.below(len(groups))] if len(groups) > 1 else groups[0]
                 host.broadcast(now, group, self._payload(rng))
         if self.outstanding == 0:
-            self._kernel.schedule(now + self._wait_us(site), _Turn(self, site))
+            self._schedule(now + self._wait_us(site), site)
         elif self._world.sites[site].machine is None:
-            self._kernel.schedule(now + 1_000_000, _Turn(self, site))  # look again in a second
+            self._schedule(now + 1_000_000, site)  # look again in a second
+
+    def _groups_of(self, site: SiteId) -> list[GroupId]:
+        return [group for group in self.groups if site in self._world.groups[group]]
+
+    def _schedule(self, at: Micros, site: SiteId) -> None:
+        """A sender's next turn; one that would fall into the still time comes at its end."""
+        if self.still_from_us <= at < self.still_to_us:
+            at = self.still_to_us
+        self._kernel.schedule(at, _Turn(self, site))
 
     def _first_wait_us(self, site: SiteId) -> int:
         return self._wait_us(site) if self.mean_us > 0.0 else 0

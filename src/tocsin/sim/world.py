@@ -9,6 +9,8 @@ from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.sim.disk import Disk
 from tocsin.sim.dues import Dues
+from tocsin.sim.duties.held import Looks
+from tocsin.sim.duties.notes import Notes
 from tocsin.sim.kernel import Kernel
 from tocsin.sim.networks.base import Network
 from tocsin.sim.site import Site
@@ -33,6 +35,8 @@ class TraceSink(Interface):
         view: int | None = None,
         members: list[str] | None = None,
     ) -> None: ...
+
+    def begin_incarnation(self, site: int) -> None: ...
 
 
 class Tally:
@@ -84,6 +88,9 @@ class World(Surroundings):
         self.tally = Tally()
         self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered; …
         self.dues: Dues | None = None  # … where groups change, this tells instead
+        self.last_view: dict[SiteId, tuple[int, list[SiteId]]] = {}  # by site: the last view of all groups, if any
+        self.notes: Notes | None = None  # what applications are told, where somebody judges the run by it
+        self.looks: Looks | None = None  # into machines, now and then
 
     def expect_changes(self) -> None:
         """The members of groups will change: who is owed a message depends on when it is ordered."""
@@ -163,6 +170,8 @@ class World(Surroundings):
         self.tally.broadcasts += 1
         self.tally.broadcast_at[(site, seqno)] = now
         self.tally.last_broadcast_at = now
+        if self.notes is not None:
+            self.notes.on_broadcast(site, group, seqno)
         if self.dues is not None:
             self.dues.on_broadcast(group, site, seqno)
         else:
@@ -190,6 +199,11 @@ class World(Surroundings):
             self.dues.on_deliver(site, group, origin, seqno)
         else:
             self.owed[site] -= 1
+        if self.notes is not None:
+            is_known = origin == site and self.sites[site].machine is not None
+            self.notes.on_deliver(site, group, origin, seqno, position, is_known)
+        if self.looks is not None and now >= self.looks.at:
+            self.looks.look(now, site, self.sites[site].machine, self.sites[site].disk)
         if origin == site and self.on_own_delivery is not None:
             self.on_own_delivery.on_own_delivery(now, site)
         if self.trace is not None:
@@ -213,6 +227,8 @@ class World(Surroundings):
             self.dues.on_rollback(site, group, origin, seqno)
         else:
             self.owed[site] += 1
+        if self.notes is not None:
+            self.notes.on_rollback(site, group, origin, seqno)
         if self.trace is not None:
             self.trace.append(site, now, "rollback", self.group_names[group], self.names[origin], seqno)
 
@@ -222,9 +238,20 @@ class World(Surroundings):
             self.dues.on_missed(site, count)
         else:
             self.owed[site] -= count
+        if self.trace is not None:
+            name = self.group_names[group]
+            if origin >= 0:
+                self.trace.append(site, now, "missed", name, self.names[origin], first, None, None, count)
+            else:
+                self.trace.append(site, now, "missed", name, None, None, None, None, count, first)
+        if self.notes is not None:
+            self.notes.on_missed(site, group, origin, first, count)
 
     def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None:
         self.tally.views += 1
+        self.last_view[site] = (view, list(members))
+        if self.notes is not None:
+            self.notes.on_view(now, site, members)
         if self.trace is not None and primary:  # a minority that stops ordering installs no view (docs/guarantees.md)
             names = [self.names[member] for member in members]
             self.trace.append(site, now, "view", None, None, None, None, None, None, None, view, names)
@@ -234,6 +261,8 @@ class World(Surroundings):
         self.tally.views += 1
         if self.dues is not None:
             self.dues.on_group(site, group, members)
+        if self.notes is not None:
+            self.notes.on_group(now, site, group, members)
         if self.trace is not None:
             names = [self.names[member] for member in members]
             name = self.group_names[group]
@@ -244,14 +273,27 @@ class World(Surroundings):
         if self.trace is not None:
             self.trace.append(site, now, "crash")
 
+    def on_leave(self, now: Micros, site: SiteId) -> None:
+        """Its application has asked to leave: from here on nothing is owed to it."""
+        if self.trace is not None:
+            self.trace.append(site, now, "leave")
+
     def on_recover(self, now: Micros, site: SiteId) -> None:
         self.tally.recoveries += 1
         if self.trace is not None:
             self.trace.append(site, now, "recover")
 
+    def on_disk_saved(self, site: SiteId) -> None:
+        if self.notes is not None:
+            self.notes.save(site)
+
     def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
         """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
         or reported as missed is up to the protocol."""
+        if self.trace is not None:
+            self.trace.begin_incarnation(site)
+        if self.notes is not None:
+            self.notes.exchange(site, restored=not after.is_empty())
         for group in range(len(self.groups)):
             if self.dues is None:
                 self.owed[site] += before.end(group) - after.end(group)
@@ -262,6 +304,18 @@ class World(Surroundings):
                     self.dues.on_deliver(site, group, entry.origin, entry.seqno)
 
     # Questions
+
+    def all_together(self) -> bool:
+        """Whether all sites that run, and have ever seen a view, are in one."""
+        seen: tuple[int, list[SiteId]] | None = None
+        for host in self.sites:
+            own = self.last_view.get(host.site)
+            if own is None or host.machine is None or host.paused or host.left:
+                continue
+            if host.site not in own[1] or (seen is not None and own != seen):
+                return False
+            seen = own
+        return True
 
     def all_quiet(self) -> bool:
         """Whether every site that is up has delivered what it is owed, and neither machine nor disk is busy."""

@@ -2,7 +2,7 @@
 
 from tocsin.core.config import decode_config
 from tocsin.core.effects import Checkpoint, Deliver, Effect
-from tocsin.core.records import RECORDS_MAX
+from tocsin.core.message import RECORDS_MAX
 from tocsin.protocols.baselines.ack_all import PROTOCOL
 from tocsin.protocols.baselines.ack_all.messages import Ack
 from tocsin.sim import manual_site

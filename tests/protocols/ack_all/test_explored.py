@@ -28,7 +28,7 @@ def test_losses_repeats_and_hasty_timers() -> None:
 
 def test_a_crash_at_any_point() -> None:
     found = explored(Limits(crashes=1))
-    assert found.states > 10_000
+    assert found.stands_for > 10_000
 
 
 def test_two_losses_and_a_crash() -> None:

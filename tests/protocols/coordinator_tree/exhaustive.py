@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tests.sim.plain_state import plain
 from tocsin.core.config import decode_config
 from tocsin.core.effects import sent
 from tocsin.core.message import Message
@@ -22,7 +23,6 @@ from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.stream import NIL
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import manual_site
-from tocsin.sim.explore.fingerprint import canonical
 from tocsin.sim.manual_site import Input, ManualSite
 
 OPTIONS: dict[str, Any] = {
@@ -63,7 +63,7 @@ class Local:
         self.coordinator = NIL
         self.probing = False
         self.received: tuple[tuple[int, int], ...] = ()
-        self.inside = repr((site, _unordered(canonical(made.machine)), self.delivered))
+        self.inside = repr((site, _unordered(plain(made.machine)), self.delivered))
         machine = made.machine
         stream = machine.stream(0, SOURCE) if machine is not None and hasattr(machine, "stream") else None
         if stream is not None:

@@ -8,8 +8,7 @@ import pytest
 from tests.protocols.coordinator_tree.runs import Run, scenario
 from tocsin.core.config import decode_config
 from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Multicast, Persist
-from tocsin.core.message import Message
-from tocsin.core.records import RECORDS_MAX
+from tocsin.core.message import RECORDS_MAX, Message
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import Data, Have, Held, Null, Prefix, Progress, Summary

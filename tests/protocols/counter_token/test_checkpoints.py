@@ -6,7 +6,7 @@ import msgspec
 from tests.protocols.counter_token.runs import scenario_of
 from tocsin.core.config import decode_config
 from tocsin.core.effects import sent
-from tocsin.core.records import RECORDS_MAX
+from tocsin.core.message import RECORDS_MAX
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken

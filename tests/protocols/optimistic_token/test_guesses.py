@@ -1,6 +1,7 @@
 """Guesses alone: what the application sees when they were right, wrong, or become guesses again."""
 
 from tests.protocols.recording import Recording
+from tocsin.core.message import RECORDS_MAX
 from tocsin.core.records import Records
 from tocsin.protocols.baselines.optimistic_token.guesses import Guesses
 from tocsin.protocols.baselines.optimistic_token.messages import Tentative
@@ -16,7 +17,7 @@ def item(origin: int, seqno: int, term: int = 0) -> Item:
 
 def fresh() -> tuple[Guesses, Log, Recording]:
     outbox = Recording()
-    records = Records(outbox)
+    records = Records(outbox, RECORDS_MAX)
     log = Log(3, 16, records)
     return Guesses(3, records, log, Application(0, [[0, 1, 2]], Disk(1), outbox)), log, outbox
 

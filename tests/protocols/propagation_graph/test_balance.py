@@ -13,6 +13,7 @@ from tocsin.protocols.propagation_graph.machine import PropagationGraph
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
+from tocsin.sim.swarm.kinds import EARLIER
 from tocsin.sim.swarm.swarm import first_violation, run_seed
 from tocsin.traces.buffer import TraceBuffer
 
@@ -62,5 +63,5 @@ def test_storms(failures: str) -> None:
 def test_random_scenarios() -> None:
     varied = msgspec.structs.replace(PROTOCOL, variations={**PROTOCOL.variations, "balance": (0, 1, 4)})
     for seed in range(12):
-        outcome = run_seed(varied, seed)
+        outcome = run_seed(varied, seed, only=EARLIER)
         assert outcome.violated is None, f"seed {seed}: {outcome.violated}"

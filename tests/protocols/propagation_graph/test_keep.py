@@ -120,7 +120,6 @@ def test_who_was_away_for_less_misses_nothing() -> None:
 
 def test_checkpoints_remember_what_is_gone() -> None:
     """Every site restarts from a checkpoint before c is back."""
-    hasty = mutated(PROTOCOL, "tocsin.core.records", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 8")
     faults = [
         {"at_us": 500_000, "crash": ["c"]},
         *({"at_us": 4_000_000 + 100_000 * place, "crash": [name]} for place, name in enumerate("abde")),
@@ -128,7 +127,8 @@ def test_checkpoints_remember_what_is_gone() -> None:
         {"at_us": 6_000_000, "recover": ["c"]},
     ]
     document = away(0, sorted(faults, key=lambda fault: int(str(fault["at_us"]))), KEEP)
-    simulation, _, violated = ran(document, 0, hasty)
+    document["options"]["records_max"] = 8
+    simulation, _, violated = ran(document, 0)
     assert violated is None and simulation.world.all_quiet() and simulation.world.tally.missed > 0
 
 

@@ -2,7 +2,7 @@
 
 from tests.protocols.test_rival_hostile import Deaf
 from tocsin.core.machine import Setup
-from tocsin.core.message import Message
+from tocsin.core.message import RECORDS_MAX, Message
 from tocsin.core.records import Records
 from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph.asked import AskedChanges
@@ -94,7 +94,7 @@ def test_what_is_held_has_a_limit() -> None:
 def test_the_manager_tells_roots_until_they_confirm() -> None:
     outbox = Recorder()
     setup, graphs = site(0, outbox)
-    manager = Manager(setup, OPTIONS, graphs, Records(outbox), outbox)
+    manager = Manager(setup, OPTIONS, graphs, Records(outbox, RECORDS_MAX), outbox)
     manager.start(graphs.decision())
     decision = manager.decide(0, 2, Change(0, 1, (0, 1)))
     assert decision is not None and decision.groups == ((0, 1, 2), (0, 1)) and decision.applied == ((2, 1),)
@@ -109,7 +109,7 @@ def test_the_manager_tells_roots_until_they_confirm() -> None:
 def test_the_manager_lets_changes_wait_when_many_are_under_way() -> None:
     outbox = Recorder()
     setup, graphs = site(0, outbox)
-    manager = Manager(setup, OPTIONS, graphs, Records(outbox), outbox)
+    manager = Manager(setup, OPTIONS, graphs, Records(outbox, RECORDS_MAX), outbox)
     manager.start(graphs.decision())
     made = [manager.decide(0, 2, Change(number, 2 + number, (0, 1))) for number in range(PLANS_MAX + 1)]
     assert None not in made[:-1] and made[-1] is None
@@ -119,7 +119,7 @@ def watching(number: int, outbox: Recorder) -> tuple[Graphs, Detector, Wishes, D
     setup, graphs = site(number, outbox)
     detector = Detector(setup, OPTIONS, graphs, Outlets(OPTIONS, graphs), outbox)
     decided = DecidedGraphs(outbox)
-    asked = AskedChanges(number, Records(outbox))
+    asked = AskedChanges(number, Records(outbox, RECORDS_MAX))
     return graphs, detector, Wishes(setup, OPTIONS, graphs, detector, decided, asked, outbox), decided
 
 
@@ -155,7 +155,7 @@ def test_backups_wait_for_their_turn() -> None:
 def test_ballots_are_kept_before_they_are_said() -> None:
     outbox = Recorder()
     setup, _ = site(2, outbox)
-    ballots = GraphBallots(setup, Records(outbox))
+    ballots = GraphBallots(setup, Records(outbox, RECORDS_MAX))
     first = ballots.next_of_own()
     ballots.promise(1, first + 2)  # another site's
     assert ballots.next_of_own() > first + 2 and ballots.next_of_own() % 3 == 2

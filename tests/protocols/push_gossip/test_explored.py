@@ -12,4 +12,4 @@ def test_losses_repeats_and_hasty_timers() -> None:
 
 def test_a_crash_at_any_point() -> None:
     explored(small(PROTOCOL, 3, 2, 100_000, {"steps": 2}), Limits(crashes=1))
-    assert explored(small(PROTOCOL, 3, 2, 100_000, {"steps": 2}), Limits(crashes=1, losses=1)).states > 40_000
+    assert explored(small(PROTOCOL, 3, 2, 100_000, {"steps": 2}), Limits(crashes=1, losses=1)).stands_for > 40_000

@@ -1,7 +1,9 @@
 """Planted bugs in `reliability_tree`: the explorer, a bounded swarm, or what processes have learned finds each."""
 
 import math
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.mutation import mutated
@@ -65,11 +67,12 @@ ESTIMATES = {
 @pytest.mark.parametrize("name", DELIVERIES)
 def test_planted_bug_in_deliveries_is_caught(name: str) -> None:
     module, old, new = DELIVERIES[name]
-    more: tuple[tuple[str, str, str], ...] = ()
+    options: dict[str, Any] = dict(GIVEN)
+    mutant = mutated(PROTOCOL, FOLDER + module, old, new)
     if "checkpoint" in name:
-        more = (("tocsin.core.records", "RECORDS_MAX: Final = 4096", "RECORDS_MAX: Final = 4"),)
-    mutant = mutated(PROTOCOL, FOLDER + module, old, new, *more)
-    assert is_caught(mutant, [(small(mutant, 3, 2, 100_000, GIVEN), Limits(crashes=1, repeats=1))], range(30))
+        options["records_max"] = 4
+        mutant = msgspec.structs.replace(mutant, variations={**PROTOCOL.variations, "records_max": (4,)})
+    assert is_caught(mutant, [(small(mutant, 3, 2, 100_000, options), Limits(crashes=1, repeats=1))], range(30))
 
 
 @pytest.mark.parametrize("name", ESTIMATES)

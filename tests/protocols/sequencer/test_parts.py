@@ -1,6 +1,7 @@
 """The parts of `sequencer`, each alone: log and deliveries, the token list, votes, patience."""
 
 from tests.protocols.recording import Recording
+from tocsin.core.message import RECORDS_MAX
 from tocsin.core.records import Records
 from tocsin.core.rng import Rng
 from tocsin.protocols.baselines.sequencer.application import Application
@@ -22,7 +23,7 @@ class Bench:
 
     def __init__(self, rotate: bool = True) -> None:
         self.outbox = Recording()
-        records = Records(self.outbox)
+        records = Records(self.outbox, RECORDS_MAX)
         self.log = Log(SITES, 16, records)
         self.application = Application(0, [[0, 1, 2, 3, 4], [1]], Disk(2), self.outbox)
         self.terms = Terms(SITES, records)

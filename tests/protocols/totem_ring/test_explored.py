@@ -30,7 +30,7 @@ def test_a_loss_at_any_point() -> None:
 def test_a_crash_at_any_point() -> None:
     """The two that are left notice, gather, exchange, install a ring, and deliver in it what the old one left."""
     limits = Limits(crashes=1, recoveries=0)
-    assert explored(small(PROTOCOL, 3, 1, 150_000, {**BRISK, "beacon_us": 1_000_000}), limits).states > 50_000
+    assert explored(small(PROTOCOL, 3, 1, 150_000, {**BRISK, "beacon_us": 1_000_000}), limits).stands_for > 50_000
 
 
 # Who comes back gathers a new ring by messages alone: no timer but that of an idle token need fire. While it is away
@@ -42,9 +42,9 @@ RETURNING = msgspec.structs.replace(
 
 def test_a_crash_and_a_return_when_nothing_is_in_flight() -> None:
     limits = Limits(crashes=1, late_recoveries=True)
-    assert explored(small(RETURNING, 3, 1, 9_000, BY_MESSAGES), limits).states > 90_000
+    assert explored(small(RETURNING, 3, 1, 9_000, BY_MESSAGES), limits).stands_for > 90_000
 
 
 @pytest.mark.long
 def test_a_crash_and_a_return_at_any_point() -> None:
-    assert explored(small(RETURNING, 3, 1, 9_000, BY_MESSAGES), Limits(crashes=1)).states > 500_000
+    assert explored(small(RETURNING, 3, 1, 9_000, BY_MESSAGES), Limits(crashes=1)).stands_for > 500_000

@@ -2,6 +2,7 @@
 
 from tests.protocols.recording import Recording
 from tocsin.core.data import Sent
+from tocsin.core.message import RECORDS_MAX
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.gathering import Gathering
 from tocsin.protocols.baselines.totem_ring.messages import Commit, Item, Past, Token
@@ -45,7 +46,7 @@ def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:
 
 def stored(outbox: Recording, safe_only: bool, places: dict[int, int]) -> Store:
     """The store of site 0 of three with a message at each place, by origin."""
-    store = Store(0, 3, [[0, 1, 2]], safe_only, outbox)
+    store = Store(0, 3, [[0, 1, 2]], safe_only, RECORDS_MAX, outbox)
     for place, origin in places.items():
         store.store(place, item(origin, place))
     outbox.heard()

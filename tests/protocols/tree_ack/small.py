@@ -6,8 +6,9 @@ from typing import Any
 from tocsin.core.config import decode_config
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.sim.explore.exploration import Exploration, Limits, tell_violation
+from tocsin.sim.explore.exploration import Exploration, Limits
 from tocsin.sim.explore.search import explore
+from tocsin.sim.explore.telling import tell_violation
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 

@@ -24,7 +24,7 @@ def test_nothing_goes_wrong() -> None:
 def test_three_crashes_at_every_point(tree: str, watch: str) -> None:
     """Three of four fail, in any order, at any moment, the root among them; each hears of it at any later moment."""
     found = explored(small(4, 1, tree=TREES[tree], watch=watch), Limits(crashes=3, recoveries=0))
-    assert found.states > 5_000
+    assert found.stands_for > 5_000
 
 
 @pytest.mark.parametrize("shape", ["chain", pytest.param("bush", marks=pytest.mark.long)])
@@ -43,13 +43,13 @@ def test_two_crashes_and_a_restart_at_every_point(shape: str) -> None:
 def test_three_crashes_and_a_restart_among_four(tree: str) -> None:
     """Crashes at every point, those of the restart among them. The bush: a million states."""
     limits = Limits(crashes=3, recoveries=1, prompt_detector=True, late_recoveries=True)
-    assert explored(small(4, 1, tree=TREES[tree]), limits).states > 100_000
+    assert explored(small(4, 1, tree=TREES[tree]), limits).stands_for > 100_000
 
 
 @pytest.mark.long
 def test_three_crashes_and_a_restart_at_every_point_among_four() -> None:
     limits = Limits(crashes=3, recoveries=1, prompt_detector=True)
-    assert explored(small(4, 1, tree=TREES["chain"]), limits).states > 1_000_000
+    assert explored(small(4, 1, tree=TREES["chain"]), limits).stands_for > 1_000_000
 
 
 def test_losses_and_hasty_timers() -> None:

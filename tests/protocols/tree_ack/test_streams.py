@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tocsin.core.message import RECORDS_MAX
 from tocsin.protocols.tree_ack.machine import TreeAck
-from tocsin.protocols.tree_ack.store import CHECKPOINT_EVERY
 from tocsin.sim.run import check_rows, run_to_end
 from tocsin.sim.scenario import Scenario, scenario_from_document
 from tocsin.sim.simulation import Simulation
@@ -73,13 +73,13 @@ def test_ten_thousand_broadcasts_of_five_roots_while_sites_crash(detector: str) 
     assert simulation.world.tally.recoveries == 40
     for site in simulation.world.sites:  # everybody has nearly everything: logs and records are short
         assert site.disk.end(0) == 10_000
-        assert site.disk.first(0) > 10_000 - 3 * CHECKPOINT_EVERY
-        assert len(site.disk.records) < CHECKPOINT_EVERY
+        assert site.disk.first(0) > 10_000 - 3 * RECORDS_MAX
+        assert len(site.disk.records) < RECORDS_MAX
 
 
 def test_a_log_is_trimmed_once_everybody_has_a_message() -> None:
     """And not before: while b is down, the others keep what it lacks."""
-    messages = 2 * CHECKPOINT_EVERY + 100
+    messages = 2 * RECORDS_MAX + 100
     document = {
         "protocol": "tree_ack",
         "sites": 2,
@@ -89,8 +89,8 @@ def test_a_log_is_trimmed_once_everybody_has_a_message() -> None:
         "network": {"delay_us": 100, "detect_us": 1_000},
     }
     _, simulation = run(document, 0)
-    assert simulation.world.sites[0].disk.first(0) > CHECKPOINT_EVERY // 2
-    assert simulation.world.sites[1].disk.first(0) > CHECKPOINT_EVERY // 2
+    assert simulation.world.sites[0].disk.first(0) > RECORDS_MAX // 2
+    assert simulation.world.sites[1].disk.first(0) > RECORDS_MAX // 2
     down = {"at_us": 5_000, "crash": ["b"]}
     _, simulation = run({**document, "faults": [down]}, 0)
     kept = simulation.world.sites[0].disk

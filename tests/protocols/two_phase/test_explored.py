@@ -6,7 +6,7 @@ from tocsin.sim.explore.exploration import Limits
 
 
 def test_nothing_goes_wrong() -> None:
-    assert explored(small(PROTOCOL, 3, 2, 100_000), Limits()).states > 5_000
+    assert explored(small(PROTOCOL, 3, 2, 100_000), Limits()).stands_for > 5_000
 
 
 def test_losses_repeats_and_hasty_timers() -> None:
@@ -17,4 +17,4 @@ def test_losses_repeats_and_hasty_timers() -> None:
 
 def test_a_crash_at_any_point() -> None:
     explored(small(PROTOCOL, 3, 1, 1_000_000), Limits(crashes=1))
-    assert explored(small(PROTOCOL, 3, 1, 700_000), Limits(crashes=1, losses=1)).states > 50_000
+    assert explored(small(PROTOCOL, 3, 1, 700_000), Limits(crashes=1, losses=1)).stands_for > 50_000

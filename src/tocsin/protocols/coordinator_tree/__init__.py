@@ -1,5 +1,6 @@
 """Reliable broadcast on unreliable multicast: coordinator trees heal partitions cheaply."""
 
+from tocsin.protocols.coordinator_tree.limits import limits_of
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import (
     CoordinatorIs,
@@ -19,7 +20,7 @@ from tocsin.protocols.coordinator_tree.messages import (
     Summary,
     Tidings,
 )
-from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
+from tocsin.protocols.coordinator_tree.options import RANGES, RETENTION, SMALL, CoordinatorTreeOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -30,12 +31,18 @@ PROTOCOL: Protocol = Protocol(
     options=CoordinatorTreeOptions,
     messages=(Data, Null, Tidings, Probe, CoordinatorIs, Desc, IAmCoordinator, Request, Have, Ping, Pong),
     records=(Held, Delivered, Missed, StreamSummary, Summary),
-    guarantees=("integrity", "validity", "agreement", "uniform_agreement"),
+    ranges=RANGES,
+    small=SMALL,
+    retention=RETENTION,
+    guarantees=("integrity", "validity", "agreement", "uniform_agreement", "settled"),
     assumptions=Assumptions(
+        dead_links=True,
         crashes_recover=True,
         networks=("mesh", "lan", "switched"),
         note='who is away longer than `retain` messages misses the oldest and is told so; order = "fifo" adds fifo',
     ),
+    limits=limits_of,
+    neglects=("held: messages in a quiet group",),
     liveness_us=10_000_000,
     variations={"order": ("none", "fifo"), "gap_us": (0, 10_000)},
 )

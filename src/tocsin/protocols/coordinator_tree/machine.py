@@ -66,7 +66,7 @@ class CoordinatorTree(Machine):
         self._measure_periods: int = options.measure_periods
         self._retain: int = options.retain
         self._fifo: bool = options.order == "fifo"
-        self._storage = Storage(outbox, setup.log, len(setup.groups))
+        self._storage = Storage(outbox, setup.log, len(setup.groups), options.records_max)
         self._mailbag = Mailbag(outbox)
         self._round_trips = RoundTrips()
         self._redelivery = Redelivery(setup.site, setup.sites, options, outbox, self._mailbag, self._round_trips)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Number, name_of
+from tocsin.core.data import Claimed, Number, name_of
 from tocsin.core.message import Message, Record
 
 RANGES_MAX = 64  # ranges of one host's messages on the wire; what is cut off is sent once more than needed, not lost
@@ -25,10 +25,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
 class Progress(Entry, frozen=True):
     """How far the sender's own stream to a group is."""
 
-    group: Number
-    height: Number  # messages broadcast so far
-    stable: Number  # everybody has the messages below
-    floor: Number  # the source has dropped the messages below
+    group: Claimed
+    height: Claimed  # messages broadcast so far
+    stable: Claimed  # everybody has the messages below
+    floor: Claimed  # the source has dropped the messages below
 
     def brief(self, names: list[str]) -> str:
         return f"{self.height} sent, {self.stable} stable" + (f", {self.floor} dropped" if self.floor else "")
@@ -37,9 +37,9 @@ class Progress(Entry, frozen=True):
 class Told(Entry, frozen=True):
     """How far somebody else's stream is, as far as the sender knows."""
 
-    group: Number
-    origin: Number
-    height: Number
+    group: Claimed
+    origin: Claimed
+    height: Claimed
 
     def brief(self, names: list[str]) -> str:
         return f"{name_of(self.origin, names)} {self.height}"
@@ -48,8 +48,8 @@ class Told(Entry, frozen=True):
 class Searched(Entry, frozen=True):
     """A stream for which the sender looks for a coordinator."""
 
-    group: Number
-    origin: Number
+    group: Claimed
+    origin: Claimed
 
     def brief(self, names: list[str]) -> str:
         return name_of(self.origin, names)
@@ -58,9 +58,9 @@ class Searched(Entry, frozen=True):
 class Pointer(Entry, frozen=True):
     """COORD(sender) for a stream; the sender itself if it has none."""
 
-    group: Number
-    origin: Number
-    coordinator: Number
+    group: Claimed
+    origin: Claimed
+    coordinator: Claimed
 
     def brief(self, names: list[str]) -> str:
         return f"{name_of(self.origin, names)} {name_of(self.coordinator, names)}"
@@ -69,9 +69,9 @@ class Pointer(Entry, frozen=True):
 class Holding(Entry, frozen=True):
     """The paper's M_j = <h_j, g_j>: what a host has of a stream, written as ranges."""
 
-    group: Number
-    origin: Number
-    site: Number
+    group: Claimed
+    origin: Claimed
+    site: Claimed
     needs: bool  # whether it misses messages or does not hear the source; without need it leaves the tree
     have: Ranges
 
@@ -83,8 +83,8 @@ class Holding(Entry, frozen=True):
 class Wanted(Entry, frozen=True):
     """Messages of a stream that the sender lacks and the receiver has."""
 
-    group: Number
-    origin: Number
+    group: Claimed
+    origin: Claimed
     numbers: Ranges
 
     def brief(self, names: list[str]) -> str:
@@ -94,8 +94,8 @@ class Wanted(Entry, frozen=True):
 class Prefix(Entry, frozen=True):
     """The sender has all messages of the receiver to this group below a number, on stable storage."""
 
-    group: Number
-    below: Number
+    group: Claimed
+    below: Claimed
 
     def brief(self, names: list[str]) -> str:
         return f"{self.below}"
@@ -124,10 +124,10 @@ class Data(Message, frozen=True):
     """A broadcast: from its origin to all, or again from whoever has it to those who miss it."""
 
     kind: ClassVar[str] = "data"
-    group: Number
-    origin: Number
-    number: Number  # in its stream, without gaps; what detects a loss
-    seqno: Number  # the origin's number for it over all groups; what the application sees
+    group: Claimed
+    origin: Claimed
+    number: Claimed  # in its stream, without gaps; what detects a loss
+    seqno: Claimed  # the origin's number for it over all groups; what the application sees
     payload: bytes
 
     def carries(self) -> tuple[tuple[int, int], ...]:
@@ -200,12 +200,12 @@ class Ping(Message, frozen=True):
     """Measures the round trip to a host of the sender's lists."""
 
     kind: ClassVar[str] = "ping"
-    stamp: Number
+    stamp: Claimed
 
 
 class Pong(Message, frozen=True):
     kind: ClassVar[str] = "pong"
-    stamp: Number
+    stamp: Claimed
 
 
 class Held(Record, frozen=True):

@@ -113,3 +113,19 @@ class CoordinatorTreeOptions(Options, frozen=True):
         bool,
         Meta(description="Run even with lists that are not acyclic and jointly complete. For experiments."),
     ] = False
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "delta_us": (20_000, 200_000),
+    "silence": (3, 8),
+    "patience": (3, 8),
+    "gap_us": (0, 50_000),
+    "probe_us": (10_000, 100_000),
+    "fill_us": (0, 10_000),
+    "fill_batch": (1, 256),
+    "report_periods": (1, 20),
+    "measure_periods": (0, 40),
+}
+SMALL = {"records_max": 8, "fill_batch": 1}  # limits that a short run passes many times; the swarm runs with them, too
+RETENTION = {"retain": 4}  # what is kept for those who are away, as small

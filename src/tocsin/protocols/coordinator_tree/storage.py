@@ -22,10 +22,10 @@ READ_MAX: Final = 1024  # log entries read at a time
 class Storage:
     """Writes records, counts them, and knows the log."""
 
-    def __init__(self, outbox: Outbox, log: DeliveryLog, groups: int) -> None:
+    def __init__(self, outbox: Outbox, log: DeliveryLog, groups: int, records_max: int) -> None:
         self._outbox = outbox
         self._log = log
-        self._records = Records(outbox)
+        self._records = Records(outbox, records_max)
         self.numbers = OwnNumbers()
         self.next_position: list[int] = [0] * groups  # by group: where the next delivery goes in the log
         self._needed_from: list[int] = [0] * groups  # by group: from the last checkpoint

@@ -1,6 +1,7 @@
 """One safe total order by a counting token, with views (Chang, Hwang)."""
 
 from tocsin.core.data import Data
+from tocsin.protocols.counter_token.limits import limits_of
 from tocsin.protocols.counter_token.machine import CounterToken
 from tocsin.protocols.counter_token.messages import (
     Accept,
@@ -28,7 +29,7 @@ from tocsin.protocols.counter_token.messages import (
     Transfer,
     Turn,
 )
-from tocsin.protocols.counter_token.options import CounterTokenOptions
+from tocsin.protocols.counter_token.options import RANGES, RETENTION, SMALL, CounterTokenOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -55,6 +56,9 @@ PROTOCOL: Protocol = Protocol(
         Transfer,
     ),
     records=(Own, Kept, Turn, Promised, Agreed, Installed, Run, Known, Gone, Summary),
+    ranges=RANGES,
+    small=SMALL,
+    retention=RETENTION,
     guarantees=(
         "integrity",
         "validity",
@@ -67,9 +71,12 @@ PROTOCOL: Protocol = Protocol(
         "acyclic",
         "safe",
         "view_synchrony",
+        "settled",
     ),
     guarantees_of_one_group=("causal",),
     assumptions=Assumptions(
+        disks_lost="any",
+        dead_links=True,
         sites_max=12,
         crashes_recover=True,
         minority_stays_down=True,
@@ -79,6 +86,7 @@ PROTOCOL: Protocol = Protocol(
         note="messages are ordered while more than half of the last view is up and connected, and of each group one "
         "member; otherwise the group waits for members to come back",
     ),
+    limits=limits_of,
     liveness_us=20_000_000,
     variations={
         "order": ("list", "list", "rotating"),

@@ -114,7 +114,7 @@ class Foundation(Machine):
         self._loose = 0  # held messages that no known entry names yet
         self._resent_at: dict[int, Micros] = {}  # own numbers: when sent again; while not committed
         self._ballots: Ballots[Proposal] = Ballots(setup.sites)  # for the successor of `_base`
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
         self._record_bytes = 0
         self.stat_dropped = 0  # messages that made no sense
 

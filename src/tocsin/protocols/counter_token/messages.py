@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Number, name_of
+from tocsin.core.data import Claimed, Number, name_of
 from tocsin.core.message import Message, Record
 
 ViewNumber = Annotated[int, Meta(ge=-1, lt=1 << 62)]  # -1: none yet
@@ -38,18 +38,18 @@ class Token(Message, frozen=True):
     """T(c, n, t, S): the turn of `position` in `cycle` of this view, the system state, and the flow control."""
 
     kind: ClassVar[str] = "token"
-    view: Number
-    cycle: Number
-    position: Number
+    view: Claimed
+    cycle: Claimed
+    position: Claimed
     state: tuple[StateEntry, ...]
-    local: tuple[tuple[Number, Number], ...]  # (site, localC): sites whose buffers are nearly full
-    overload: Number  # globalC; 0: the global flag is not set
-    window: Number  # bytes the group may have outstanding; 0: without limit
-    used: Number  # of the shared half of the window
-    shrunk: Number  # cycle in which the window last shrank
-    changed: Number  # turn (cycle * n + position) that last changed the state
-    low: Number  # 1 + the last place that all owners since the head of the list have delivered
-    stable: Number  # the same for the last whole round
+    local: tuple[tuple[Claimed, Claimed], ...]  # (site, localC): sites whose buffers are nearly full
+    overload: Claimed  # globalC; 0: the global flag is not set
+    window: Claimed  # bytes the group may have outstanding; 0: without limit
+    used: Claimed  # of the shared half of the window
+    shrunk: Claimed  # cycle in which the window last shrank
+    changed: Claimed  # turn (cycle * n + position) that last changed the state
+    low: Claimed  # 1 + the last place that all owners since the head of the list have delivered
+    stable: Claimed  # the same for the last whole round
 
     def brief(self, names: list[str]) -> str:
         state = "; ".join(entry.text(names) for entry in self.state)
@@ -63,26 +63,26 @@ class Holding(Message, frozen=True):
     """The token of this turn has arrived: no need to send it again."""
 
     kind: ClassVar[str] = "ack"
-    view: Number
-    cycle: Number
-    position: Number
+    view: Claimed
+    cycle: Claimed
+    position: Claimed
 
 
 class Hurry(Message, frozen=True):
     """There is something to send: pass the token at once."""
 
     kind: ClassVar[str] = "hurry"
-    view: Number
-    turn: Number  # the newest turn that the sender knows of
+    view: Claimed
+    turn: Claimed  # the newest turn that the sender knows of
 
 
 class Request(Message, frozen=True):
     """Req(j, i, p, k, n): the source lacks these messages of `origin`; `number` tells a repetition from a copy."""
 
     kind: ClassVar[str] = "request"
-    view: Number
-    origin: Number
-    number: Number
+    view: Claimed
+    origin: Claimed
+    number: Claimed
     ranges: Ranges
 
 
@@ -130,8 +130,8 @@ class Prepare(Message, frozen=True):
     """The coordinator of a change asks the members of `view` to stop, and them and the invited to report."""
 
     kind: ClassVar[str] = "view"
-    view: Number
-    number: Number
+    view: Claimed
+    number: Claimed
     invited: Sites
 
 
@@ -139,11 +139,11 @@ class Promise(Message, frozen=True):
     """The source takes no more part in the view, nor in lower ballots."""
 
     kind: ClassVar[str] = "view"
-    view: Number
-    number: Number
+    view: Claimed
+    number: Claimed
     report: Report
-    accepted_number: Number
-    accepted_site: Number
+    accepted_number: Claimed
+    accepted_site: Claimed
     accepted: Proposal | None
 
 
@@ -151,21 +151,21 @@ class Refuse(Message, frozen=True):
     """The source has promised a higher ballot."""
 
     kind: ClassVar[str] = "view"
-    view: Number
-    number: Number
+    view: Claimed
+    number: Claimed
 
 
 class Accept(Message, frozen=True):
     kind: ClassVar[str] = "view"
-    view: Number
-    number: Number
+    view: Claimed
+    number: Claimed
     proposal: Proposal
 
 
 class Accepted(Message, frozen=True):
     kind: ClassVar[str] = "view"
-    view: Number
-    number: Number
+    view: Claimed
+    number: Claimed
 
 
 class Decided(Message, frozen=True):
@@ -179,35 +179,35 @@ class Join(Message, frozen=True):
     kind: ClassVar[str] = "join"
     last_view: ViewNumber
     heard: ViewNumber
-    attempt: Number
+    attempt: Claimed
 
 
 class Invite(Message, frozen=True):
     """The answer: this is the view, and so far are its groups."""
 
     kind: ClassVar[str] = "join"
-    view: Number
-    positions: tuple[Number, ...]
+    view: Claimed
+    positions: tuple[Claimed, ...]
 
 
 class Fetch(Message, frozen=True):
     """A site that lacks deliveries asks a member's log for more."""
 
     kind: ClassVar[str] = "request"
-    group: Number
-    position: Number
+    group: Claimed
+    position: Claimed
 
 
 class Transfer(Message, frozen=True):
     """Deliveries from a log, from position `first` on; none when the log starts later, at `log_first`."""
 
     kind: ClassVar[str] = "data"
-    group: Number
-    first: Number
-    log_first: Number
-    entries: tuple[tuple[Number, Number, bytes], ...]  # origin, seqno, payload
-    runs: tuple[tuple[Number, Number, Order], ...]  # how many of them, in which view, where in it
-    views: tuple[tuple[Number, Sites], ...]  # the members of those views
+    group: Claimed
+    first: Claimed
+    log_first: Claimed
+    entries: tuple[tuple[Claimed, Claimed, bytes], ...]  # origin, seqno, payload
+    runs: tuple[tuple[Claimed, Claimed, Order], ...]  # how many of them, in which view, where in it
+    views: tuple[tuple[Claimed, Sites], ...]  # the members of those views
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return tuple([(origin, seqno) for origin, seqno, _ in self.entries])
@@ -270,6 +270,8 @@ class Turn(Record, frozen=True):
 class Promised(Record, frozen=True):
     """No lower ballot than this for the successor of the view, and no further part in the view."""
 
+    always_synced: ClassVar[bool] = True
+
     view: Number
     number: Number
     coordinator: Number
@@ -277,6 +279,8 @@ class Promised(Record, frozen=True):
 
 class Agreed(Record, frozen=True):
     """The accepted proposal for the successor of the view."""
+
+    always_synced: ClassVar[bool] = True
 
     view: Number
     number: Number
@@ -287,8 +291,13 @@ class Agreed(Record, frozen=True):
 class Installed(Record, frozen=True):
     """This site is a member of this view; in a checkpoint, 1 + the place up to which it has committed in it."""
 
+    always_synced: ClassVar[bool] = True
+
     proposal: Proposal
     committed: Number = 0
+
+    def promise(self) -> object:
+        return self.proposal
 
 
 class Run(Record, frozen=True):
@@ -309,6 +318,8 @@ class Known(Record, frozen=True):
 
 class Gone(Record, frozen=True):
     """This site has left; the newest view that it knows of, which others may not have heard of."""
+
+    always_synced: ClassVar[bool] = True
 
     proposal: Proposal | None
 

@@ -196,3 +196,26 @@ class CounterTokenOptions(Options, frozen=True):
         if self.window_bytes is None:
             return 0 if self.classic else WINDOW_BYTES
         return self.window_bytes
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "token_hold_us": (100, 5_000),
+    "idle_hold_us": (0, 200_000),
+    "request_us": (5_000, 50_000),
+    "reissue_us": (5_000, 40_000),
+    "reissues": (2, 5),
+    "change_us": (30_000, 200_000),
+    "join_us": (50_000, 400_000),
+    "join_lag": (0, 1_000),
+    "window_min_bytes": (1_024, 262_144),
+    "queue_messages": (1, 1_024),
+}
+SMALL = {
+    "records_max": 8,
+    "queue_messages": 2,
+    "window_bytes": 4_096,
+    "window_min_bytes": 1_024,
+    "overload_messages": 4,
+}  # limits that a short run passes many times; the swarm runs with them, too
+RETENTION = {"log_messages": 4, "join_lag": 0}  # what is kept for those who are away, as small

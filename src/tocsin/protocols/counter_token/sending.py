@@ -15,6 +15,7 @@ from typing import Final
 
 from tocsin.core.data import Data
 from tocsin.core.errors import DecodeError
+from tocsin.core.estimate import Estimate
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 from tocsin.protocols.counter_token.foundation import (
@@ -48,8 +49,9 @@ class Sending(Foundation):
         self._highest: list[int] = [-1] * setup.sites  # by origin: the highest number received
         self._answered: dict[tuple[SiteId, SiteId], int] = {}  # (who, origin): the last request number dealt with
         self._losses = False  # something was asked for since the last turn
-        self.stat_wait_us = self._options.request_us // 4  # adaptive; it moves timers only
-        self.stat_missing_since: dict[SiteId, Micros] = {}
+        request_us = self._options.request_us
+        self._wait = Estimate(request_us // 4, WAIT_MIN_US, request_us)  # for what the token announces, where it adapts
+        self._missing_since: dict[SiteId, Micros] = {}  # by origin, as in `_request_number`
 
     # Broadcasting
 
@@ -176,10 +178,9 @@ class Sending(Foundation):
 
     def _learn_wait(self, now: Micros, origin: SiteId) -> None:
         """Data that came by itself after the token: how long it took is how long to wait."""
-        since = self.stat_missing_since.pop(origin, now)
+        since = self._missing_since.pop(origin, now)
         if self._request_number.get(origin, 0) == 0:
-            wait = (7 * self.stat_wait_us + 2 * (now - since)) // 8
-            self.stat_wait_us = max(WAIT_MIN_US, min(self._options.request_us, wait))
+            self._wait.note(2 * (now - since))
 
     # Requests
 
@@ -206,9 +207,9 @@ class Sending(Foundation):
         if origin in self._request_number:
             return  # the timer runs
         self._request_number[origin] = 0
-        self.stat_missing_since[origin] = now
+        self._missing_since[origin] = now
         adaptive = self._request_wait_us == ADAPTIVE
-        wait_us = self.stat_wait_us if adaptive else self._request_wait_us
+        wait_us = self._wait.us if adaptive else self._request_wait_us
         if wait_us == 0 or (adaptive and self._highest[origin] > min(slot.missing)):
             self._send_request(now, origin)
         else:
@@ -267,7 +268,7 @@ class Sending(Foundation):
             if data is None or sent >= ANSWER_MESSAGES_MAX:
                 continue
             since = now - self._resent_at.get(seqno, -1 << 60)
-            if not single and since < self.stat_wait_us:
+            if not single and since < self._wait.us:
                 continue  # somebody else asked a moment ago
             self._resent_at[seqno] = now
             self._send_data(data)

@@ -1,5 +1,6 @@
 """One order across overlapping groups: messages are ordered on their way down a forest of sites."""
 
+from tocsin.protocols.propagation_graph.limits import limits_of
 from tocsin.protocols.propagation_graph.machine import PropagationGraph
 from tocsin.protocols.propagation_graph.messages import (
     Accept,
@@ -25,7 +26,7 @@ from tocsin.protocols.propagation_graph.messages import (
     Supply,
     Wish,
 )
-from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
+from tocsin.protocols.propagation_graph.options import RANGES, RETENTION, SMALL, PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import (
     Asked,
     Counted,
@@ -63,6 +64,9 @@ PROTOCOL: Protocol = Protocol(
         *(Known, Settled, Staged, Summary),
         *(Promised, Voted, Learned, Decide, Kept, Lacking, Forgotten),
     ),
+    ranges=RANGES,
+    small=SMALL,
+    retention=RETENTION,
     guarantees=(
         "integrity",
         "validity",
@@ -74,6 +78,7 @@ PROTOCOL: Protocol = Protocol(
         "multiple_group",
         "acyclic",
         "view_synchrony",
+        "settled",
     ),
     assumptions=Assumptions(
         sites_max=60,
@@ -82,6 +87,8 @@ PROTOCOL: Protocol = Protocol(
         crashes_recover=True,
         note="atomic: what needs a failed site waits for it; non-atomic: net of rollbacks, and a majority must be up",
     ),
+    limits=limits_of,
+    neglects=("held: messages in a quiet group", "quiet: (bound 60 s)"),
     liveness_us=15_000_000,
     variations={"failures": ("atomic", "non_atomic")},
     expects=("views", "rollbacks"),

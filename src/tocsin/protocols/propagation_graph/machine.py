@@ -38,7 +38,7 @@ class PropagationGraph(Machine):
         options = setup.options
         assert isinstance(options, PropagationGraphOptions)
         self._outbox = outbox
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
         self._asked = AskedChanges(setup.site, self._records)
         self._passing: MessagePassing
         self._recovery: Recovery

@@ -115,3 +115,24 @@ class PropagationGraphOptions(Options, frozen=True):
     def __post_init__(self) -> None:
         if self.causal and self.failures != "atomic":
             raise ValueError('causal = true needs failures = "atomic"')
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "null_us": (
+        50_000,
+        100_000,
+    ),  # suspicion sooner than by default costs graphs: sixty sites then settle after the bound
+    "suspect_after": (8, 16),
+    "grace_us": (100_000, 300_000),
+    "resend_us": (5_000, 50_000),
+    "ack_us": (0, 20_000),
+    "gap_us": (0, 10_000),
+    "window": (4, 1_024),
+}
+SMALL = {
+    "records_max": 8,
+    "window": 4,
+    "backlog": 16,
+}  # limits that a short run passes many times; the swarm runs with them, too
+RETENTION = {"keep": 4}  # what is kept for those who are away, as small

@@ -1,5 +1,7 @@
 """What `propagation_graph` keeps on stable storage: what happened, and the checkpoints it is folded into."""
 
+from typing import ClassVar
+
 from tocsin.core.data import Number
 from tocsin.core.message import Record
 from tocsin.protocols.propagation_graph.messages import Decision, Numbers, Pair, message_text
@@ -37,6 +39,8 @@ class Passed(Record, frozen=True):
 class Opened(Record, frozen=True):
     """The graph before is closed here, this one open."""
 
+    always_synced: ClassVar[bool] = True
+
     decision: Decision
 
     def brief(self, names: list[str]) -> str:
@@ -46,12 +50,16 @@ class Opened(Record, frozen=True):
 class Promised(Record, frozen=True):
     """This site has stopped and will not vote below this ballot for the next graph."""
 
+    always_synced: ClassVar[bool] = True
+
     number: Number
     ballot: Number
 
 
 class Voted(Record, frozen=True):
     """This site has voted for a graph."""
+
+    always_synced: ClassVar[bool] = True
 
     ballot: Number
     decision: Decision
@@ -62,6 +70,8 @@ class Voted(Record, frozen=True):
 
 class Learned(Record, frozen=True):
     """The next graph is decided; what does not count of the present one is undone here."""
+
+    always_synced: ClassVar[bool] = True
 
     decision: Decision
 
@@ -104,6 +114,8 @@ class Asked(Record, frozen=True):
 
 class Planned(Record, frozen=True):
     """The manager has decided on a graph."""
+
+    always_synced: ClassVar[bool] = True
 
     decision: Decision
 

@@ -2,9 +2,10 @@
 
 from tocsin.core.data import Received
 from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.reliability_tree.limits import limits_of
 from tocsin.protocols.reliability_tree.machine import ReliabilityTree
 from tocsin.protocols.reliability_tree.messages import Data, Heartbeat, Published, Sent, Started, Summary, Ticked
-from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
+from tocsin.protocols.reliability_tree.options import RANGES, SMALL, ReliabilityTreeOptions
 
 PROTOCOL: Protocol = Protocol(
     name="reliability_tree",
@@ -14,14 +15,20 @@ PROTOCOL: Protocol = Protocol(
     options=ReliabilityTreeOptions,
     messages=(Data, Heartbeat),
     records=(Started, Sent, Received, Ticked, Published, Summary),
-    guarantees=("integrity", "validity"),
+    ranges=RANGES,
+    small=SMALL,
+    guarantees=("integrity",),
+    guarantees_of_one_group=("validity",),  # a source outside a group reaches it with a probability, as everybody else
     assumptions=Assumptions(
+        disks_lost="any",
+        dead_links=True,
         sites_max=12,
         joins=True,
         links_change=True,
         networks=("lossy", "mesh", "lan"),
         note="everybody is reached with the promised probability while losses are independent and as they were learned",
     ),
+    limits=limits_of,
     liveness_us=1_000_000,
     plans_reach=True,
     variations={

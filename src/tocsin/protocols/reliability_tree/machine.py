@@ -63,7 +63,7 @@ class ReliabilityTree(Machine):
         self._settle_us: int = options.settle_us
         self._given_loss: float = options.given_loss
         self._topology = setup.topology  # `given` knowledge; who learns takes nothing from it but its neighbours
-        self._memory = Memory(setup.site, outbox, options.memory)
+        self._memory = Memory(setup.site, outbox, options.memory, options.records_max)
         self.knowledge = Knowledge(setup.site, setup.sites)  # to look at
         self.neighbours: list[Direct] = []  # to look at; sorted by site
         self._beside: dict[SiteId, Direct] = {}  # the same, by site

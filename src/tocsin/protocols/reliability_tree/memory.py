@@ -34,7 +34,7 @@ class Told:
 class Memory:
     """The records of a process, and what they say."""
 
-    def __init__(self, site: SiteId, outbox: Outbox, remembered: int) -> None:
+    def __init__(self, site: SiteId, outbox: Outbox, remembered: int, records_max: int) -> None:
         self.life = 0  # of this start; greater than any before
         self.ticks = Evidence(remembered)  # of our own: up, down
         self._site = site
@@ -42,7 +42,7 @@ class Memory:
         self._received = ReceivedNumbers()
         self._ticked_at = NEVER  # the last look at the clock
         self._told: dict[int, Told] = {}  # by key
-        self._records = Records(outbox)
+        self._records = Records(outbox, records_max)
 
     # Starting
 

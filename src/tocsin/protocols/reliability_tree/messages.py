@@ -56,6 +56,8 @@ class Heartbeat(Message, frozen=True):
 class Started(Record, frozen=True):
     """A life begins."""
 
+    always_synced: ClassVar[bool] = True
+
     life: Number
 
 

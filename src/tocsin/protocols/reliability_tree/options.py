@@ -125,3 +125,21 @@ class ReliabilityTreeOptions(Options, frozen=True):
             "most this long. The default 2 s is twenty heartbeats: enough for twenty hops.",
         ),
     ] = 2_000_000
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "heartbeat_us": (20_000, 500_000),
+    "tick_us": (20_000, 2_000_000),
+    "memory": (0, 256),
+    "news_max": (16, 4_096),
+    "full_every": (2, 200),
+    "vanish_after": (3, 60),
+    "settle_us": (0, 2_000_000),
+    "messages_per_site_max": (1, 200),
+}
+SMALL = {
+    "records_max": 8,
+    "news_max": 16,
+    "memory": 8,
+}  # limits that a short run passes many times; the swarm runs with them, too

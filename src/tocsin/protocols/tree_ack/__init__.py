@@ -1,6 +1,7 @@
 """Reliable broadcast down any tree, surviving crashes and restarts (Schneider, Gries, Schlichting 1982)."""
 
 from tocsin.protocols.protocol import Assumptions, Protocol
+from tocsin.protocols.tree_ack.limits import limits_of
 from tocsin.protocols.tree_ack.machine import TreeAck
 from tocsin.protocols.tree_ack.messages import (
     Ack,
@@ -15,7 +16,7 @@ from tocsin.protocols.tree_ack.messages import (
     Started,
     Welcome,
 )
-from tocsin.protocols.tree_ack.options import TreeAckOptions
+from tocsin.protocols.tree_ack.options import RANGES, SMALL, TreeAckOptions
 
 PROTOCOL: Protocol = Protocol(
     name="tree_ack",
@@ -25,11 +26,24 @@ PROTOCOL: Protocol = Protocol(
     options=TreeAckOptions,
     messages=(Data, Ack, Complete, Hello, Welcome, Request, Batch, Probe),
     records=(Started, Kept, Checkpoint),
-    guarantees=("integrity", "validity", "agreement", "fifo", "single_source"),
+    ranges=RANGES,
+    small=SMALL,
+    guarantees=("integrity", "validity", "agreement", "fifo", "single_source", "settled"),
     assumptions=Assumptions(
+        disks_lost="any",
+        dead_links=True,
         detector=True,
         note="agreement is among sites that are up in the end: a root that crashes for ever may have delivered its "
         "last messages alone. A site that is down for ever keeps the others from trimming their logs.",
+    ),
+    limits=limits_of,
+    neglects=(
+        "held: messages; the limit",
+        "held: messages in a quiet group",
+        "held: deliveries in its log in a quiet group",
+        "quiet: something outstanding",
+        "quiet: wait for room",
+        "costs: an idle group sent",
     ),
     liveness_us=5_000_000,
     variations={

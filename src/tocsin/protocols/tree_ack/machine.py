@@ -57,7 +57,7 @@ class TreeAck(Machine):
         self._announce_us: int = options.announce_us
         self._peers = Peers(setup.site, setup.sites, options, outbox)
         self._broadcasts = Broadcasts(setup.site, setup.sites, setup.groups, options, self._peers, outbox)
-        self._store = Store(setup.site, setup.groups, setup.log, outbox)
+        self._store = Store(setup.site, setup.groups, setup.log, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
         self._restart = Restart(
             setup.site,

@@ -143,6 +143,8 @@ class Probe(Message, frozen=True):
 class Started(Record, frozen=True):
     """This site has started so many times."""
 
+    always_synced: ClassVar[bool] = True
+
     life: Number
 
 

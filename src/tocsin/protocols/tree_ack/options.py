@@ -111,3 +111,17 @@ class TreeAckOptions(Options, frozen=True):
             "keeps a dead site's cost at one small message per second and site.",
         ),
     ] = 1_000_000
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "delay": (1, 10),
+    "gap": (1, 10),
+    "window": (1, 64),
+    "resend_us": (5_000, 50_000),
+    "announce_us": (0, 200_000),
+    "probe_us": (50_000, 200_000),
+    "suspect_probes": (3, 8),
+    "recheck_us": (200_000, 1_000_000),
+}
+SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

@@ -13,7 +13,6 @@ from tocsin.core.own_messages import OwnNumbers
 from tocsin.protocols.tree_ack.messages import Batch, Checkpoint, Data, Kept, Piece, Request, Started
 from tocsin.protocols.tree_ack.stream import Stream
 
-CHECKPOINT_EVERY: Final = 4096  # durable requests between two checkpoints; a restart reads about as many entries
 READ_COUNT: Final = 256  # log entries read at once
 SCAN_MAX: Final = 4096  # log entries looked at for one batch
 BATCH_PIECES_MAX: Final = 64
@@ -23,7 +22,9 @@ BATCH_BYTES_MAX: Final = 32 * 1024  # a batch stays within one 64 KiB burst of d
 class Store:
     """Takes messages, hands them out, and keeps the log short."""
 
-    def __init__(self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox) -> None:
+    def __init__(
+        self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox, records_max: int
+    ) -> None:
         self.life = 0  # of this start; persisted before anything is sent
         self.numbers = OwnNumbers()
         self.found_something = False  # whether this is a restart: an earlier life had left something
@@ -31,6 +32,7 @@ class Store:
         self._groups = groups
         self._log = log
         self._outbox = outbox
+        self._records_max = records_max  # durable requests between two checkpoints; a restart reads about as many
         self._changes = 0  # durable requests since the last checkpoint
         self._ends: list[int] = [0] * len(groups)  # by group: the log's end at the last checkpoint
 
@@ -127,7 +129,7 @@ class Store:
     # Keeping it short
 
     def wants_checkpoint(self) -> bool:
-        return self._changes >= CHECKPOINT_EVERY
+        return self._changes >= self._records_max
 
     def checkpoint(self, streams: list[Stream]) -> None:
         """Fold the records into one, and let go of what everybody has; `streams` in the order of their keys."""

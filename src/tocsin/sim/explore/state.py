@@ -1,25 +1,41 @@
 """An explored state of the whole group, as a value, and what leads from one to the next."""
 
 from array import array
+from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, SiteId
 
 Numbers = tuple[int, ...]
 
+# What may go wrong, and is counted: places in `Bounds.most`, and in `State.spent`, BITS each.
+LOSSES: Final = 0
+CRASHES: Final = 1
+RECOVERIES: Final = 2  # counted only where there is a limit; the sites' stories tell them
+EARLY: Final = 3
+REPEATS: Final = 4
+WIPES: Final = 5
+SAVES: Final = 6
+RESTORES: Final = 7
+LEAVES: Final = 8
+RETURNS: Final = 9  # as recoveries
+DEAD_LINKS: Final = 10
+KINDS: Final = 11
+
+BITS: Final = 5
+MOST: Final = 31  # of a kind
+FAULTS_SHIFT: Final = 55  # above them all: how many of the scenario's faults have happened
+FAULTS_MOST: Final = 63
+NO_LIMIT: Final = 1 << 30
+
 
 class Bounds:
     """How much may go wrong: what `Limits` says, for compiled code."""
 
-    def __init__(
-        self, losses: int, crashes: int, recoveries: int, late: bool, prompt: bool, early: int, repeats: int
-    ) -> None:
-        self.losses = losses
-        self.crashes = crashes
-        self.recoveries = recoveries  # negative: no limit
+    def __init__(self, most: list[int], late: bool, late_faults: bool, prompt: bool) -> None:
+        self.most = most  # by kind
         self.late = late  # recoveries are
+        self.late_faults = late_faults  # the scenario's are
         self.prompt = prompt  # the perfect detector is
-        self.early = early
-        self.repeats = repeats
 
 
 class Turn:
@@ -31,50 +47,48 @@ class Turn:
         self.text = f"{group_name} {payload.decode()}"
 
 
-class Budget:
-    """What has gone wrong so far, and when last."""
-
-    def __init__(self, losses: int, crashes: int, early: int, repeats: int, faults: int) -> None:
-        self.losses = losses
-        self.crashes = crashes
-        self.early = early
-        self.repeats = repeats
-        self.faults = faults  # of the scenario
-
-
 class State:
-    """A global state; never changed once made."""
+    """A global state; never changed once it is shared."""
 
     def __init__(
-        self, sites: Numbers, flights: Numbers, done: Numbers, budget: Budget, now: Micros, since: Micros
+        self, sites: Numbers, flights: Numbers, done: Numbers, spent: int, dead: int, now: Micros, since: Micros
     ) -> None:
         self.sites = sites  # local states by site
         self.flights = flights  # sorted, repeated where several are equal
         self.done = done  # broadcasts, by sender
-        self.budget = budget
+        self.spent = spent  # how often what has happened, packed: see `spent_on`
+        self.dead = dead  # links that died, as bits: source * number of sites + target
         self.now = now
         self.since = since  # when something last went wrong or was asked for
 
+    def faults(self) -> int:
+        """How many of the scenario's faults have happened."""
+        return self.spent >> FAULTS_SHIFT
+
     def key(self) -> bytes:
         """Equal for equal states, and small."""
-        budget = self.budget
-        spent = [budget.losses, budget.crashes, budget.early, budget.repeats, budget.faults]
-        return array("q", [*self.sites, *self.done, *spent, self.now, self.since, *self.flights]).tobytes()
+        head = array("q", [self.spent, self.dead, self.now, self.since])
+        return head.tobytes() + array("i", [*self.sites, *self.done, *self.flights]).tobytes()
+
+
+HEAD_BYTES: Final = 32
 
 
 def state_of_key(key: bytes, sites: int, senders: int) -> State:
     """The inverse of `State.key`."""
-    words = array("q")
-    words.frombytes(key)
-    values = list(words)
-    rest = values[sites + senders :]
+    head = array("q")
+    head.frombytes(key[:HEAD_BYTES])
+    rest = array("i")
+    rest.frombytes(key[HEAD_BYTES:])
+    values = list(rest)
     return State(
         tuple(values[:sites]),
-        tuple(rest[7:]),
+        tuple(values[sites + senders :]),
         tuple(values[sites : sites + senders]),
-        Budget(rest[0], rest[1], rest[2], rest[3], rest[4]),
-        rest[5],
-        rest[6],
+        head[0],
+        head[1],
+        head[2],
+        head[3],
     )
 
 
@@ -88,6 +102,23 @@ class Move:
         self.source = source
         self.target = target
         self.flight = flight  # its number; -1: none
-        self.text = text
+        self.text = text  # a broadcast's group and payload, a timer; else what a transcript is told, line by line
         self.to = to
         self.seen = seen  # whether an application saw something
+
+
+def replaced(numbers: Numbers, place: int, number: int) -> Numbers:
+    return (*numbers[:place], number, *numbers[place + 1 :])
+
+
+def merged(flights: Numbers, more: list[int]) -> Numbers:
+    return tuple(sorted([*flights, *more])) if more else flights
+
+
+def spent_on(spent: int, kind: int) -> int:
+    """How often something of a kind has happened."""
+    return (spent >> (BITS * kind)) & MOST
+
+
+def one_more(spent: int, kind: int) -> int:
+    return spent + (1 << (BITS * kind))

@@ -1,9 +1,10 @@
 """The papers' basic algorithm: send to each, resend until each has acknowledged."""
 
 from tocsin.core.data import Data, Received
+from tocsin.protocols.baselines.ack_all.limits import limits_of
 from tocsin.protocols.baselines.ack_all.machine import AckAll
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
-from tocsin.protocols.baselines.ack_all.options import AckAllOptions
+from tocsin.protocols.baselines.ack_all.options import RANGES, SMALL, AckAllOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -14,11 +15,14 @@ PROTOCOL: Protocol = Protocol(
     options=AckAllOptions,
     messages=(Data, Ack),
     records=(Sent, Acknowledged, Received, Summary),
-    guarantees=("integrity", "validity", "agreement", "uniform_agreement"),
+    ranges=RANGES,
+    small=SMALL,
+    guarantees=("integrity", "validity", "agreement", "uniform_agreement", "settled"),
     assumptions=Assumptions(
         crashes_recover=True,
         note="an origin that never comes back may leave its last messages at some sites only",
     ),
+    limits=limits_of,
     liveness_us=2_000_000,
     variations={"resend_us": (2_000, 20_000, 100_000), "window": (1, 4, 1024), "multicast": (True, False)},
 )

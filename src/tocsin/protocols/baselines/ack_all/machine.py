@@ -41,7 +41,7 @@ class AckAll(Machine):
         self._numbers = OwnNumbers()
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._received = ReceivedNumbers()
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
 
     def room(self) -> int:
         return self._window - len(self._own.outstanding)

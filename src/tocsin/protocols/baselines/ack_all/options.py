@@ -32,3 +32,8 @@ class AckAllOptions(Options, frozen=True):
             "False is the papers' basic algorithm to the letter: a message of its own to each site."
         ),
     ] = True
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {"resend_us": (2_000, 100_000), "window": (1, 4_096)}
+SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

@@ -1,5 +1,6 @@
 """Timestamp order: deliver once every potential source was heard beyond."""
 
+from tocsin.protocols.baselines.lamport.limits import limits_of
 from tocsin.protocols.baselines.lamport.machine import Lamport
 from tocsin.protocols.baselines.lamport.messages import (
     Ack,
@@ -12,7 +13,7 @@ from tocsin.protocols.baselines.lamport.messages import (
     Sent,
     Summary,
 )
-from tocsin.protocols.baselines.lamport.options import LamportOptions
+from tocsin.protocols.baselines.lamport.options import RANGES, SMALL, LamportOptions
 from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -23,10 +24,13 @@ PROTOCOL: Protocol = Protocol(
     options=LamportOptions,
     messages=(Data, Null, Ack),
     records=(Sent, Acknowledged, Received, Delivered, Reserved, Summary),
+    ranges=RANGES,
+    small=SMALL,
     guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="while a site is down or silent nobody delivers; every crashed site must come back",
     ),
+    limits=limits_of,
     liveness_us=2_000_000,
 )

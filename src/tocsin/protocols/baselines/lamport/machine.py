@@ -75,7 +75,7 @@ class Lamport(Machine):
         self._announced: list[int] = [-1] * setup.sites  # by site: the last stamp sent to it
         self._asking = False  # the ASK timer is set
         self._null_set = False  # the NULL timer is set
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
 
     def room(self) -> int:
         return self._window - len(self._own.outstanding)

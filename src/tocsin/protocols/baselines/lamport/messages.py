@@ -93,6 +93,8 @@ class Delivered(Record, frozen=True):
 class Reserved(Record, frozen=True):
     """No stamp at or above this one was ever sent from here."""
 
+    always_synced: ClassVar[bool] = True
+
     stamp: Stamp
 
 

@@ -40,3 +40,12 @@ class LamportOptions(Options, frozen=True):
             "as many out of order from each site, so the default 256 bounds that to 256 messages a site.",
         ),
     ] = 256
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "null_us": (0, 20_000),
+    "resend_us": (5_000, 50_000),
+    "window": (1, 1_024),
+}
+SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

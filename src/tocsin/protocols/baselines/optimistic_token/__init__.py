@@ -1,9 +1,10 @@
 """Deliver on receipt, agree later by a token, roll back where it disagrees."""
 
 from tocsin.core.data import Sent
+from tocsin.protocols.baselines.optimistic_token.limits import limits_of
 from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
 from tocsin.protocols.baselines.optimistic_token.messages import Tentative, Token
-from tocsin.protocols.baselines.optimistic_token.options import OptimisticTokenOptions
+from tocsin.protocols.baselines.optimistic_token.options import RANGES, SMALL, OptimisticTokenOptions
 from tocsin.protocols.baselines.sequencer.messages import (
     Appended,
     Committed,
@@ -30,11 +31,15 @@ PROTOCOL: Protocol = Protocol(
     options=OptimisticTokenOptions,
     messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
     records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
+    ranges=RANGES,
+    small=SMALL,
     guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="net of rollbacks; a majority must be up for commits",
     ),
+    limits=limits_of,
+    neglects=("held: records on disk", "held: messages; the limit"),
     liveness_us=15_000_000,
     expects=("rollbacks",),
 )

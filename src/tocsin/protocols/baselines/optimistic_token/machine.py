@@ -51,7 +51,7 @@ class OptimisticToken(Machine):
             election_us=options.election_us,
             window=options.window,
         )
-        records = Records(outbox)
+        records = Records(outbox, options.records_max)
         log = Log(setup.sites, options.window, records)
         application = Application(setup.site, setup.groups, setup.log, outbox)
         self._guesses = Guesses(setup.sites, records, log, application)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from tocsin.core.data import Number
+from tocsin.core.data import Claimed, Number
 from tocsin.core.message import Message, Record
 from tocsin.protocols.baselines.sequencer.messages import Counts, Item
 
@@ -21,12 +21,12 @@ class Token(Message, frozen=True):
     """The batch acknowledgement: the owner has all these, in this order, and everything before; the token moves on."""
 
     kind: ClassVar[str] = "token"
-    term: Number
-    position: Number  # of the first reference
+    term: Claimed
+    position: Claimed  # of the first reference
     references: tuple[Reference, ...]
-    committed: Number  # positions below this are settled for good
-    token: Number  # the next owner
-    hop: Number
+    committed: Claimed  # positions below this are settled for good
+    token: Claimed  # the next owner
+    hop: Claimed
     have: Counts  # by site: what it had when it last owned the token
     absent: Counts  # sites that are not on this term's token list
 

@@ -42,3 +42,14 @@ class OptimisticTokenOptions(Options, frozen=True):
             "rollback can undo: sites times window messages.",
         ),
     ] = 256
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "hold_us": (1_000, 20_000),
+    "resend_us": (5_000, 50_000),
+    "suspect_after": (3, 10),
+    "election_us": (50_000, 300_000),
+    "window": (1, 1_024),
+}
+SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

@@ -1,9 +1,10 @@
 """Gossip: forward, step by step, to the neighbours that may lack the message."""
 
 from tocsin.core.data import Received
+from tocsin.protocols.baselines.push_gossip.limits import limits_of
 from tocsin.protocols.baselines.push_gossip.machine import PushGossip
 from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
-from tocsin.protocols.baselines.push_gossip.options import PushGossipOptions
+from tocsin.protocols.baselines.push_gossip.options import RANGES, SMALL, PushGossipOptions
 from tocsin.protocols.protocol import Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -14,11 +15,17 @@ PROTOCOL: Protocol = Protocol(
     options=PushGossipOptions,
     messages=(Data, Ack),
     records=(Sent, Received, Summary),
-    guarantees=("integrity", "validity"),
+    ranges=RANGES,
+    small=SMALL,
+    guarantees=("integrity",),
+    guarantees_of_one_group=("validity",),  # a source outside a group reaches it with a probability, as everybody else
     assumptions=Assumptions(
+        disks_lost="any",
+        dead_links=True,
         networks=("mesh", "lan", "lossy"),
         note="everybody is reached with a probability only, set by the number of steps",
     ),
+    limits=limits_of,
     liveness_us=1_000_000,
     variations={"fanout": (0, 2), "acknowledge": (True, False)},
 )

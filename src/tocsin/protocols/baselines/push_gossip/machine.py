@@ -63,7 +63,7 @@ class PushGossip(Machine):
         self._numbers = OwnNumbers()
         self._received = ReceivedNumbers()
         self._rumours: dict[tuple[SiteId, int], Rumour] = {}  # oldest first
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
 
     def quiet(self) -> bool:
         return not self._rumours

@@ -49,3 +49,13 @@ class PushGossipOptions(Options, frozen=True):
             "The default 4096 is a step's worth of 400,000 messages a second.",
         ),
     ] = 4096
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "steps": (4, 16),
+    "step_us": (2_000, 50_000),
+    "fanout": (0, 4),
+    "active_max": (1, 4_096),
+}
+SMALL = {"records_max": 8, "active_max": 4}  # limits that a short run passes many times; the swarm runs with them, too

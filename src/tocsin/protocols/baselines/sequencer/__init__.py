@@ -1,6 +1,7 @@
 """One site gives every message its place; optionally the right to do so moves on with every message."""
 
 from tocsin.core.data import Sent
+from tocsin.protocols.baselines.sequencer.limits import limits_of
 from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
     Appended,
@@ -18,7 +19,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Truncated,
     Vote,
 )
-from tocsin.protocols.baselines.sequencer.options import SequencerOptions
+from tocsin.protocols.baselines.sequencer.options import RANGES, SMALL, SequencerOptions
 from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -29,11 +30,15 @@ PROTOCOL: Protocol = Protocol(
     options=SequencerOptions,
     messages=(Submit, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
     records=(Sent, Appended, Truncated, Committed, Termed, Summary),
+    ranges=RANGES,
+    small=SMALL,
     guarantees=ONE_ORDER,
     assumptions=Assumptions(
         crashes_recover=True,
         note="net of rollbacks where delivery = ordered; a majority must be up for progress",
     ),
+    limits=limits_of,
+    neglects=("held: records on disk", "held: messages; the limit"),
     liveness_us=15_000_000,
     variations={"delivery": ("ordered", "committed"), "rotate": (False, True)},
     expects=("rollbacks",),

@@ -44,7 +44,7 @@ class Sequencer(Machine):
     def __init__(self, setup: Setup, outbox: Outbox) -> None:
         options = setup.options
         assert isinstance(options, SequencerOptions)
-        records = Records(outbox)
+        records = Records(outbox, options.records_max)
         log = Log(setup.sites, options.window, records)
         application = Application(setup.site, setup.groups, setup.log, outbox)
         delivery: Delivery = WhenOrdered(log, application)

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from tocsin.core.data import Number
+from tocsin.core.data import Claimed, Number
 from tocsin.core.message import Message, Record
 
 Counts = tuple[Number, ...]  # by site
@@ -34,11 +34,11 @@ class Submit(Message, frozen=True):
     """A source's broadcast, to the site that orders; or to everybody, where the ordering site changes or is unknown."""
 
     kind: ClassVar[str] = "data"
-    term: Number
-    group: Number
-    origin: Number
-    seqno: Number
-    matched: Number  # what the source has, as in `Have`
+    term: Claimed
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed
+    matched: Claimed  # what the source has, as in `Have`
     payload: bytes
 
     def carries(self) -> tuple[tuple[int, int], ...]:
@@ -52,12 +52,12 @@ class Ordered(Message, frozen=True):
     """A message with its place; also the positive acknowledgement to its source, and a transfer of the token."""
 
     kind: ClassVar[str] = "data"
-    term: Number
-    position: Number
+    term: Claimed
+    position: Claimed
     item: Item
-    committed: Number  # positions below this are settled for good
-    token: Number  # the site that orders next
-    hop: Number  # how often the token has moved in this term
+    committed: Claimed  # positions below this are settled for good
+    token: Claimed  # the site that orders next
+    hop: Claimed  # how often the token has moved in this term
     have: Counts  # by site: what it had when it last held the token; empty where the token does not move
     absent: Counts  # sites that are not on this term's token list
 
@@ -76,11 +76,11 @@ class Status(Message, frozen=True):
     """The orderer's word without a message: how far the order goes and is settled; or the token, moving on."""
 
     kind: ClassVar[str] = "token"
-    term: Number
-    end: Number
-    committed: Number
-    token: Number
-    hop: Number
+    term: Claimed
+    end: Claimed
+    committed: Claimed
+    token: Claimed
+    hop: Claimed
     have: Counts
     absent: Counts
     ask: bool  # answer with what you have
@@ -93,28 +93,28 @@ class Have(Message, frozen=True):
     """The sender has the order of this term below this position; `hop`: it has taken the token of that hop."""
 
     kind: ClassVar[str] = "ack"
-    term: Number
-    matched: Number
-    hop: Number
+    term: Claimed
+    matched: Claimed
+    hop: Claimed
 
 
 class Lacks(Message, frozen=True):
     """Negative acknowledgement: send the order from this position on, or say that there is nothing more."""
 
     kind: ClassVar[str] = "request"
-    term: Number
-    position: Number
+    term: Claimed
+    position: Claimed
 
 
 class Fill(Message, frozen=True):
     """The answer: a piece of the order."""
 
     kind: ClassVar[str] = "data"
-    term: Number
-    position: Number
+    term: Claimed
+    position: Claimed
     items: tuple[Item, ...]
-    end: Number
-    committed: Number
+    end: Claimed
+    committed: Claimed
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return carried(self.items)
@@ -130,23 +130,23 @@ class Seek(Message, frozen=True):
     """The sender wants to order in this term; its order ends so, and its last item is of that term."""
 
     kind: ClassVar[str] = "vote"
-    term: Number
-    last_term: Number
-    end: Number
+    term: Claimed
+    last_term: Claimed
+    end: Claimed
 
 
 class Vote(Message, frozen=True):
     """The sender will follow the receiver in this term, and nobody else."""
 
     kind: ClassVar[str] = "vote"
-    term: Number
+    term: Claimed
 
 
 class Newer(Message, frozen=True):
     """Your term is over."""
 
     kind: ClassVar[str] = "vote"
-    term: Number
+    term: Claimed
 
 
 class Appended(Record, frozen=True):
@@ -173,6 +173,8 @@ class Committed(Record, frozen=True):
 
 class Termed(Record, frozen=True):
     """The term this site is in, and whom it follows there: no second vote in one term. -1: nobody yet."""
+
+    always_synced: ClassVar[bool] = True
 
     term: Number
     voted: int

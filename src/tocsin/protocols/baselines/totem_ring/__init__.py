@@ -1,6 +1,7 @@
 """Totem's single ring: the holder of a circulating token broadcasts."""
 
 from tocsin.core.data import Sent
+from tocsin.protocols.baselines.totem_ring.limits import limits_of
 from tocsin.protocols.baselines.totem_ring.machine import TotemRing
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
@@ -15,7 +16,7 @@ from tocsin.protocols.baselines.totem_ring.messages import (
     Token,
     Want,
 )
-from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
+from tocsin.protocols.baselines.totem_ring.options import RANGES, SMALL, TotemRingOptions
 from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -26,13 +27,19 @@ PROTOCOL: Protocol = Protocol(
     options=TotemRingOptions,
     messages=(Data, Token, Beacon, Join, Commit, Want),
     records=(Sent, Stored, Delivered, Seen, Installed, Kept),
+    ranges=RANGES,
+    small=SMALL,
     guarantees=(*ONE_ORDER, "safe", "view_synchrony"),
     assumptions=Assumptions(
+        disks_lost="any",
         sites_max=12,
         several_groups=False,
         note="a component goes on by itself; what is promised is promised among the members of a view",
     ),
+    limits=limits_of,
+    neglects=("quiet: something outstanding",),
     liveness_us=20_000_000,
     has_views=True,
+    parts_alone=True,
     expects=("views",),
 )

@@ -52,7 +52,9 @@ class TotemRing(Machine):
         self._groups = setup.groups
         self._outbox = outbox
         self._queue_max: int = options.queue
-        self._store = Store(setup.site, setup.sites, setup.groups, options.delivery == "safe", outbox)
+        self._store = Store(
+            setup.site, setup.sites, setup.groups, options.delivery == "safe", options.records_max, outbox
+        )
         self._passing = Passing(options.retry_us, options.loss_us, outbox)
         self._circulation = Circulation(setup.site, options, self._store, self._passing, outbox)
         self._membership = Membership(setup.site, setup.sites, options, self._store, outbox)

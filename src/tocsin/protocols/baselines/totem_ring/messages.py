@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Number
+from tocsin.core.data import Claimed, Number
 from tocsin.core.message import Message, Record
 
 Sites = tuple[Number, ...]  # sorted
@@ -25,9 +25,9 @@ class Data(Message, frozen=True):
     """A message with its place on a ring; first sent, sent again, or exchanged in a recovery."""
 
     kind: ClassVar[str] = "data"
-    ring: Number
-    root: Number  # the ring's representative; ring and root together name it
-    place: Number
+    ring: Claimed
+    root: Claimed  # the ring's representative; ring and root together name it
+    place: Claimed
     item: Item
 
     def carries(self) -> tuple[tuple[int, int], ...]:
@@ -44,14 +44,14 @@ class Token(Message, frozen=True):
     """The right to broadcast. `aru`: everybody on the ring has all places below it."""
 
     kind: ClassVar[str] = "token"
-    ring: Number
-    root: Number
-    hop: Number  # how often the token was passed
-    end: Number  # places below this are taken
-    aru: Number
+    ring: Claimed
+    root: Claimed
+    hop: Claimed  # how often the token was passed
+    end: Claimed  # places below this are taken
+    aru: Claimed
     aru_site: int  # who lowered it; -1: nobody, it is the end
     wanted: Ranges  # places that somebody lacks
-    sent: Number  # messages broadcast in the last rotation
+    sent: Claimed  # messages broadcast in the last rotation
 
     def brief(self, names: list[str]) -> str:
         return f"Token(ring {self.ring} hop {self.hop} end {self.end} aru {self.aru} wanted {self.wanted})"
@@ -61,7 +61,7 @@ class Beacon(Message, frozen=True):
     """From the representative of a ring to those who are not on it: there may be a ring to merge with."""
 
     kind: ClassVar[str] = "probe"
-    ring: Number
+    ring: Claimed
 
 
 class Join(Message, frozen=True):
@@ -70,7 +70,7 @@ class Join(Message, frozen=True):
     kind: ClassVar[str] = "probe"
     known: Sites
     dead: Sites
-    ring: Number
+    ring: Claimed
 
     def brief(self, names: list[str]) -> str:
         known = "".join(names[site] for site in self.known if site < len(names))
@@ -91,8 +91,8 @@ class Commit(Message, frozen=True):
     """The commit token: goes round the new ring to collect the pasts, tell them, await the recovery, install."""
 
     kind: ClassVar[str] = "token"
-    ring: Number
-    root: Number
+    ring: Claimed
+    root: Claimed
     members: Sites
     phase: Annotated[int, Meta(ge=0, le=3)]
     pasts: tuple[Past, ...]  # of the first members, in their order; all of them from phase 1 on
@@ -106,8 +106,8 @@ class Want(Message, frozen=True):
     """In a recovery: send these places of the old ring."""
 
     kind: ClassVar[str] = "request"
-    ring: Number
-    root: Number
+    ring: Claimed
+    root: Claimed
     places: Ranges
 
 
@@ -130,17 +130,24 @@ class Delivered(Record, frozen=True):
 class Seen(Record, frozen=True):
     """A ring of this number was proposed or heard of: a new one takes a larger number."""
 
+    always_synced: ClassVar[bool] = True
+
     ring: Number
 
 
 class Installed(Record, frozen=True):
     """A checkpoint: a new ring, without messages yet; the queue follows in `Sent` records."""
 
+    always_synced: ClassVar[bool] = True
+
     ring: Number
     root: Number
     members: Sites
     next_seqno: Number
     seen: Number
+
+    def promise(self) -> object:
+        return self.ring, self.root, self.members
 
 
 class Kept(Record, frozen=True):

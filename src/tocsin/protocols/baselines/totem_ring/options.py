@@ -77,3 +77,23 @@ class TotemRingOptions(Options, frozen=True):
         int,
         Meta(ge=1, le=1 << 20, description="Broadcasts that may wait for the token; more are held back."),
     ] = 1024
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "idle_us": (0, 5_000),
+    "retry_us": (10_000, 50_000),
+    "loss_us": (200_000, 800_000),
+    "join_us": (10_000, 60_000),
+    "consensus_us": (150_000, 600_000),
+    "beacon_us": (50_000, 400_000),
+    "burst": (1, 100),
+    "window": (1, 1_000),
+    "queue": (1, 2_048),
+}
+SMALL = {
+    "records_max": 8,
+    "burst": 1,
+    "window": 2,
+    "queue": 2,
+}  # limits that a short run passes many times; the swarm runs with them, too

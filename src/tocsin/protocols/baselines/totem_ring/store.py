@@ -12,7 +12,9 @@ from tocsin.protocols.baselines.totem_ring.ring import Ring
 class Store:
     """The durable state, and the deliveries that go with it."""
 
-    def __init__(self, site: SiteId, sites: int, groups: list[list[SiteId]], safe_only: bool, outbox: Outbox) -> None:
+    def __init__(
+        self, site: SiteId, sites: int, groups: list[list[SiteId]], safe_only: bool, records_max: int, outbox: Outbox
+    ) -> None:
         self._site = site
         self._groups = groups
         self._safe_only = safe_only  # deliver what is safe, not what is agreed
@@ -20,7 +22,7 @@ class Store:
         self.ring = Ring(0, 0, list(range(sites)))  # the last one installed; its messages are durable
         self.queue = Queue(site)
         self.seen = 0  # largest ring number heard of; own proposals are durable in it
-        self._records = Records(outbox)
+        self._records = Records(outbox, records_max)
 
     # Starting
 

@@ -1,5 +1,6 @@
 """ABCAST: priorities proposed by all, the largest agreed."""
 
+from tocsin.protocols.baselines.two_phase.limits import limits_of
 from tocsin.protocols.baselines.two_phase.machine import TwoPhase
 from tocsin.protocols.baselines.two_phase.messages import (
     Agreed,
@@ -12,7 +13,7 @@ from tocsin.protocols.baselines.two_phase.messages import (
     Stream,
     Summary,
 )
-from tocsin.protocols.baselines.two_phase.options import TwoPhaseOptions
+from tocsin.protocols.baselines.two_phase.options import RANGES, SMALL, TwoPhaseOptions
 from tocsin.protocols.protocol import ONE_ORDER, Assumptions, Protocol
 
 PROTOCOL: Protocol = Protocol(
@@ -23,6 +24,8 @@ PROTOCOL: Protocol = Protocol(
     options=TwoPhaseOptions,
     messages=(Data, Propose, Final, Ask),
     records=(Sent, Proposed, Agreed, Stream, Summary),
+    ranges=RANGES,
+    small=SMALL,
     guarantees=(*ONE_ORDER, "safe"),
     assumptions=Assumptions(
         crashes_recover=True,
@@ -30,5 +33,6 @@ PROTOCOL: Protocol = Protocol(
     ),
     # A source that changes groups with every message needs a round trip and two syncs for each: sixty that were held up
     # (the swarm's most), at 40 ms and 20 ms, are 4.8 s. See docs/protocols/two_phase.md.
+    limits=limits_of,
     liveness_us=5_000_000,
 )

@@ -73,7 +73,7 @@ class TwoPhase(Machine):
         self._streams: dict[tuple[SiteId, GroupId], StreamState] = {}
         self._member_done: dict[tuple[GroupId, SiteId], int] = {}  # own messages: places agreed at that member
         self._asking = False  # the ASK timer is set
-        self._records = Records(outbox)
+        self._records = Records(outbox, options.records_max)
 
     def room(self) -> int:
         return self._window - len(self._outgoing)
@@ -236,6 +236,8 @@ class TwoPhase(Machine):
             stream.early[data.place] = data
         following = stream.early.pop(stream.proposed, None)
         while following is not None:
+            if (following.origin, following.seqno) in self._queue.entries:
+                return  # a number that waits in another place: no member of ours sends that
             self._propose(now, following)
             if following.place != data.place:
                 self._answer(data.origin, following)

@@ -81,6 +81,8 @@ class Sent(Record, frozen=True):
 class Proposed(Record, frozen=True):
     """This site has the message and has given it this priority."""
 
+    always_synced: ClassVar[bool] = True
+
     group: Number
     origin: Number
     seqno: Number

@@ -40,3 +40,12 @@ class TwoPhaseOptions(Options, frozen=True):
             "The default 256 bounds a receiver's queue to 256 messages a source.",
         ),
     ] = 256
+
+
+# Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
+RANGES = {
+    "resend_us": (5_000, 50_000),
+    "takeover_after": (1, 6),
+    "window": (1, 1_024),
+}
+SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

@@ -1,0 +1,21 @@
+"""What `optimistic_token` holds and sends at the most; docs/protocols/optimistic_token.md has the same in words."""
+
+from tocsin.protocols.baselines.optimistic_token.options import OptimisticTokenOptions
+from tocsin.protocols.limits import Limits, per_second
+
+
+def limits_of(options: OptimisticTokenOptions, sites: int, groups: int, multicast: int) -> Limits:
+    others = sites - 1
+    resends = per_second(options.resend_us)
+    return Limits(
+        held=options.records_max + 4 * options.window * sites,  # an item is forgotten with the next checkpoint only
+        held_at_rest=options.records_max,
+        records=options.records_max + 4 * options.window * sites,  # what is under way is in it two or three times
+        first=(sites + 4) * multicast + others,  # to each; the token goes round for each batch, and answers
+        again_per_second=4 * sites * resends,  # submitted again, asked for, filled, told
+        troubled_per_second=2 * others * resends,  # who lags asks everybody; a candidate seeks votes
+        lost=8,
+        upset=4 * sites * (sites + multicast),  # an election, an item to begin with, and what was submitted anew
+        rest_us=16 * options.suspect_after * options.resend_us + 4 * options.election_us,  # the last pass may be lost
+        rolls_back=True,
+    )

@@ -1,0 +1,71 @@
+"""acknowledged: what `ordered` and `durable` told a sender is in the log of everyone it is owed to, whatever view it
+happened in, or inside a `missed` that was told there.
+
+Owed to everyone: who is up and can be reached, and was in the group when the sender saw it delivered and is now. Where
+a protocol promises agreement of correct sites only, a sender that never comes back binds nobody.
+"""
+
+from tocsin.core.machine import GroupId, SiteId
+from tocsin.sim.duties.ending import Ending
+from tocsin.sim.duties.notes import NOT_TOLD, Acknowledged, Log, Notes, origin_of
+
+
+def first_gone(ending: Ending) -> str:
+    """The first message that was acknowledged and that somebody lacks without having been told; "" if none is."""
+    reach = ending.limits.reach if ending.limits is not None else "members"
+    uniform = "uniform_agreement" in ending.protocol.guarantees
+    has = _Has(ending.notes)
+    up = set(ending.up())
+    for name, ack in ending.notes.acknowledged.items():
+        sender = origin_of(name)
+        if not uniform and sender not in up:
+            continue
+        for site in _owed_to(ack, sender, reach):
+            if (
+                site in up
+                and site in ending.notes.members_told(site, ack.group)
+                and not has.told(site, ack.group, name)
+            ):
+                return (
+                    f"{ending.notes.label(name)} was acknowledged to its sender, and {ending.names[site]} neither has "
+                    "it nor was told that it missed it"
+                )
+    return ""
+
+
+def _owed_to(ack: Acknowledged, sender: SiteId, reach: str) -> list[SiteId]:
+    if reach == "here":
+        return [sender]
+    if reach == "view" and ack.in_view is not None:
+        return [site for site in ack.members if site in ack.in_view]
+    return ack.members
+
+
+class _Has:
+    """What sites have or were told that they missed."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._has: dict[tuple[SiteId, GroupId], set[int]] = {}
+
+    def told(self, site: SiteId, group: GroupId, name: int) -> bool:
+        known = self._has.get((site, group))
+        if known is None:
+            known = set(self._notes.logs[site].of_group(group))
+            known.update(missed_names(self._notes, self._notes.logs[site], group))
+            self._has[(site, group)] = known
+        return name in known
+
+
+def missed_names(notes: Notes, log: Log, group: GroupId) -> list[int]:
+    """The messages of a group that the application was told it has missed, as far as anybody knows them."""
+    found: list[int] = []
+    order = notes.order(group)
+    names = log.of_group(group)
+    for position in range(len(names)):
+        if names[position] == NOT_TOLD and position in order:
+            found.append(order[position])
+    for missing in log.missing:
+        if missing.group == group:
+            found.extend(notes.named(missing))
+    return found

@@ -1,0 +1,71 @@
+"""told: what an application hears beside its messages is what happened, no more and no less.
+
+- Positions go up by one, and `missed` alone skips some: exactly those that come next.
+- What was missed is real (somebody has it at that position; that origin has used those numbers), and is not delivered
+  here, before or after.
+- Where positions are the group's, one position is one message at every site, on every disk.
+- Only a protocol that states it takes deliveries back, and only the newest.
+- A site that was asked to leave, and is still running when all has healed, was told that it is out.
+"""
+
+from tocsin.core.machine import GroupId
+from tocsin.sim.duties.acknowledged import missed_names
+from tocsin.sim.duties.ending import Ending
+from tocsin.sim.duties.notes import NOT_TOLD, Log
+
+
+def first_untruth(ending: Ending) -> str:
+    """What was told and is not so; "" if all was true."""
+    notes = ending.notes
+    if notes.untrue:
+        return notes.untrue
+    if notes.rollbacks and ending.limits is not None and not ending.limits.rolls_back:
+        return f"{notes.rollbacks} deliveries were taken back by a protocol that never does"
+    for site in range(len(ending.names)):
+        log = notes.logs[site]
+        for group in sorted(set(log.told) | {missing.group for missing in log.missing}):
+            found = _untruth(ending, log, group)
+            if found:
+                return f"{ending.names[site]} {found}"
+    return _second_order(ending) or _never_out(ending)
+
+
+def _untruth(ending: Ending, log: Log, group: GroupId) -> str:
+    """What one application was told wrongly about a group."""
+    notes = ending.notes
+    for missing in log.missing:
+        if missing.group == group and len(notes.named(missing)) < missing.count:
+            return (
+                f"was told that it missed {missing.count} messages of {ending.names[missing.origin]} from number "
+                f"{missing.first} on, which has sent {len(notes.named(missing))}"
+            )
+    names = log.of_group(group)
+    order = notes.order(group)
+    for position in range(len(names)):
+        if names[position] == NOT_TOLD and position not in order:
+            return f"was told that it missed position {position}, which nobody has"
+    both = set(names).intersection(missed_names(notes, log, group))
+    if both:
+        return f"was told that it missed {notes.label(min(both))}, which it has delivered"
+    return ""
+
+
+def _second_order(ending: Ending) -> str:
+    """Two messages at one position, where positions are the group's."""
+    limits = ending.limits
+    if limits is None or limits.reach != "members" or "multiple_source" not in ending.protocol.guarantees:
+        return ""
+    if limits.rolls_back and (ending.unhealed() or ending.restless()):
+        return ""  # what stands at a position is not yet settled
+    return ending.notes.contradiction()
+
+
+def _never_out(ending: Ending) -> str:
+    """Somebody who was asked to leave and never heard that it is done."""
+    if not ending.protocol.has_views or ending.unhealed():
+        return ""
+    for site in sorted(ending.left):
+        members = ending.notes.views[site]
+        if ending.machines[site] is not None and members is not None and site in members:
+            return f"{ending.names[site]} was asked to leave and was never told that it is out"
+    return ""

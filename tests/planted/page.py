@@ -1,0 +1,53 @@
+"""`python -m tests.planted.page`: write the tables of docs/planted-bugs.md from what was tried on these sources."""
+
+import sys
+from pathlib import Path
+
+from tests.planted import report
+from tests.planted.ledger import Ledger
+from tests.planted.trials import CAUGHT, IDLE, MISSED, TOLD, UNREACHED, Trial
+from tests.track_record import replaced, today
+from tocsin.protocols.registry import REGISTRY
+
+PAGE = Path(__file__).parents[2] / "docs" / "planted-bugs.md"
+BY = ("plot", "walk", "test", "swarm", "storm", "exploration")
+OUTCOMES = (TOLD, MISSED, IDLE, UNREACHED)
+
+
+def main() -> int:
+    tried = {name: list(Ledger(name, 1.0).trials().values()) for name in sorted(REGISTRY)}
+    tried = {name: trials for name, trials in tried.items() if trials}
+    if not tried:
+        print("nothing was tried on the present sources: python -m tests.planted PROTOCOL", file=sys.stderr)
+        return 1
+    text = replaced(PAGE.read_text(), "caught", caught_table(tried))
+    PAGE.write_text(replaced(text, "not caught", known_table(report.KNOWN)))
+    return 0
+
+
+def caught_table(tried: dict[str, list[Trial]]) -> str:
+    """By protocol: how many were tried, and what caught them first."""
+    lines = [
+        f"Tried on {today()}:",
+        "",
+        f"| protocol | tried | caught | {' | '.join(BY)} | told | not caught | never mattered | never reached |",
+        "|---|" + "---:|" * 12,
+    ]
+    for name, trials in tried.items():
+        caught = [str(trial.by).split()[0] for trial in trials if trial.outcome == CAUGHT]
+        counts = [len(trials), len(caught), *(caught.count(by) for by in BY)]
+        counts += [sum(trial.outcome == outcome for trial in trials) for outcome in OUTCOMES]
+        lines.append(f"| {name} | " + " | ".join(str(count) for count in counts) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def known_table(known: dict[str, dict[str, str]]) -> str:
+    """What mattered and was not caught, and why."""
+    lines = ["| protocol | planted | why |", "|---|---|---|"]
+    for protocol, reasons in sorted(known.items()):
+        lines += [f"| {protocol} | `{name}` | {reason} |" for name, reason in reasons.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Schedules that were found by hand while everything was green: each of them neglects a duty today, as described.
+
+When a protocol is mended, its test here fails: turn it round, so that the schedule shows that the duty is kept.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.known_failures import is_known
+from tests.sim.test_duties import judged
+from tocsin.protocols import coordinator_tree, counter_token
+from tocsin.protocols.protocol import Protocol
+from tocsin.protocols.registry import REGISTRY
+from tocsin.sim.duties.duties import Duties, Duty, neglected
+from tocsin.sim.scenario import scenario_from_document
+from tocsin.sim.simulation import Simulation
+from tocsin.sim.swarm.kinds import EARLIER
+from tocsin.sim.swarm.swarm import run_seed
+
+
+def test_redelivery_floods_a_slow_receiver() -> None:
+    """Requirement (b) of Garcia-Molina and Kogan: what a repair costs does not depend on the speed of receivers."""
+    names = ["a", "n", "k0", "k1", "k2"]
+    faults: list[dict[str, Any]] = [
+        {"at_us": 900_000, "partition": [["a", "n"], names[2:]]},
+        {"at_us": 7_000_000, "heal": True},
+    ]
+    document: dict[str, Any] = {
+        "sites": names,
+        "duration_us": 60_000_000,
+        "workload": {"messages": 1_500, "every_us": 2_500, "senders": ["a"], "start_us": 1_000_000},
+        "network": {"delay_us": 500},
+        "faults": faults,
+    }
+    assert not neglected(judged(coordinator_tree.PROTOCOL, document))
+    slow = {"delay_us": 500, "receive_us": dict.fromkeys(names[2:], 500), "receive_buffer": 64}
+    assert neglected(judged(coordinator_tree.PROTOCOL, {**document, "network": slow}))[0].startswith("costs: ")
+
+
+def test_one_dead_link_makes_views_without_end() -> None:
+    """Assumption 4 of Chang and Hwang allows it: everyone still reaches everyone through others."""
+    document = {
+        "sites": 5,
+        "duration_us": 40_000_000,
+        "workload": {"messages": 100, "every_us": 100_000},
+        "network": {"delay_us": 1_000},
+        "faults": [{"at_us": 1_000_000, "dead": [["a", "b"], ["b", "a"]]}],
+    }
+    found = judged(standing_dead_links(counter_token.PROTOCOL), document)
+    assert "views or groups are installed without end" in str(found["quiet"].why)
+
+
+def standing_dead_links(protocol: Protocol) -> Protocol:
+    return msgspec.structs.replace(protocol, assumptions=msgspec.structs.replace(protocol.assumptions, dead_links=True))
+
+
+@pytest.mark.parametrize("name", ["optimistic_token", "sequencer"])
+def test_a_sequencer_never_forgets(name: str) -> None:
+    document = {"sites": 3, "workload": {"messages": 6_000, "every_us": 2_000}, "network": {"delay_us": 100}}
+    assert "records on disk; the limit is 7168" in neglected(judged(REGISTRY[name], document))[0]
+
+
+def test_who_catches_up_holds_all_that_it_fetched() -> None:
+    """a goes on alone for two seconds; the others then fetch what it has sent, and hold every message of it."""
+    document = {
+        "sites": 5,
+        "duration_us": 30_000_000,
+        "workload": {"messages": 206, "every_us": 5_000},
+        "network": {"model": "lan", "delay_us": 2_000, "loss": 0.1},
+        "faults": [{"at_us": 200_000, "partition": [["a"], ["b", "c", "d", "e"]]}, {"at_us": 2_000_000, "heal": True}],
+    }
+    assert neglected(judged(REGISTRY["tree_ack"], document))[0].endswith(" messages; the limit is 10")
+
+
+def test_a_site_is_left_behind_in_an_old_graph() -> None:
+    """Two sites outside the group stay in graph 7, all others are in 8: what one has broadcast is never ordered."""
+    least = {"failures": ("non_atomic",), "window": (1, 2), "backlog": (1, 3)}
+    narrow = msgspec.structs.replace(REGISTRY["propagation_graph"], variations=least, liveness_us=60_000_000)
+    outcome = run_seed(narrow, 1, only=EARLIER)
+    assert outcome.violated is not None and is_known("propagation_graph", outcome.violated), outcome.violated
+    found = outcome.neglected
+    assert len(found) == 1 and found[0].startswith("quiet: ") and "s51 has something outstanding" in found[0]
+
+
+class Run:
+    """A simulation whose application is the test."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        scenario = scenario_from_document({"duration_us": 10**9, **document}, "run", Path())
+        self.simulation: Simulation = scenario.build(0, None)
+        self.duties = Duties(scenario, self.simulation)
+        self.simulation.stop_when_quiet = False
+        self.simulation.start()
+
+    def until(self, at_us: int) -> None:
+        while self.simulation.run(at_us, 100_000):
+            pass
+
+    def judge(self) -> dict[str, Duty]:
+        return self.duties.judge(self.simulation.kernel.now)
+
+
+def test_a_log_is_pinned_by_one_message_long_ago() -> None:
+    """b speaks once while c is away; ever after all logs are kept whole, though everyone is up and has everything."""
+    for c_is_away in (False, True):
+        away: list[dict[str, Any]] = [{"at_us": 1_000_000, "crash": ["c"]}, {"at_us": 5_000_000, "recover": ["c"]}]
+        run = Run(
+            {
+                "protocol": "tree_ack",
+                "sites": 3,
+                "options": {"window": 64},
+                "workload": {"messages": 0},
+                "network": {"delay_us": 200},
+                "faults": away if c_is_away else [],
+            }
+        )
+        run.until(2_000_000)
+        run.simulation.world.sites[1].broadcast(2_000_000, 0, b"one")
+        now = 10_000_000
+        run.until(now)
+        for _ in range(250):
+            for _ in range(50):
+                run.simulation.world.sites[0].broadcast(now, 0, b"another")
+            now += 20_000
+            run.until(now)
+        run.until(now + 5_000_000)
+        found = neglected(run.judge())
+        if c_is_away:
+            assert "still asks for 12501 deliveries in its log" in found[0]
+        else:
+            assert not found
+
+
+def test_payloads_of_old_graphs_are_kept_after_a_restart() -> None:
+    """Atomic: the graphs before the restart are over everywhere, and a site that is no root keeps what they carried."""
+    wide, narrow = ["a", "b", "c", "d"], ["a", "b", "c"]
+    changes = [{"at_us": 100_000 * (1 + at), "change": {"x": narrow if at % 2 else wide}} for at in range(20)]
+    run = Run(
+        {
+            "protocol": "propagation_graph",
+            "sites": wide,
+            "groups": {"x": narrow, "y": ["b", "c", "d"]},
+            "workload": {"messages": 200, "every_us": 20_000},
+            "network": {"delay_us": 1_000},
+            "faults": changes,
+        }
+    )
+    run.until(10_000_000)
+    assert not neglected(run.judge())
+    for site in range(4):
+        now = run.simulation.kernel.now
+        run.simulation.crash(now, site)
+        run.until(now + 10_000)
+        run.simulation.recover(now + 10_000, site)
+        run.until(now + 5_000_000)
+    assert "messages in a quiet group with everyone up" in neglected(run.judge())[0]

@@ -19,6 +19,8 @@ from tocsin.live.operations.status_server import ask
 from tocsin.live.storage.data_folders import opened
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.properties import check
+from tocsin.protocols.registry import REGISTRY
+from tocsin.traces.calm import Calm
 from tocsin.traces.reader import read_rows
 
 POLL_SECONDS = 0.02
@@ -50,6 +52,7 @@ class LiveGroup:
         self.folder = folder
         self.path = folder / "group.toml"
         self.data = folder / "data"
+        self.protocol = protocol
         self.sites = sites
         self.namespaces = namespaces
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -168,10 +171,12 @@ class LiveGroup:
     def lines(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / f"{name}.out").read_text().splitlines()]
 
-    def verdicts(self, promised: tuple[str, ...]) -> dict[str, str]:
-        """The verdict of each promised property, by the journals of all members as they stand; none may fail."""
+    def verdicts(self, promised: tuple[str, ...], down: str = "") -> dict[str, str]:
+        """The verdict of each promised property, by the journals of all members as they stand; none may fail. Faults
+        are over, and the group has had its time: all is owed, but to members that are `down` for good."""
+        calm = Calm(time.time_ns() // 1000, down=frozenset(down), parts_alone=REGISTRY[self.protocol].parts_alone)
         with opened([str(self.data)]) as files:
-            report = check(read_rows(map(Path, files)), one_clock=False)
+            report = check(read_rows(map(Path, files)), one_clock=False, calm=calm)
         failed = {
             name: verdict.why
             for name, verdict in report.properties.items()

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,12 +16,15 @@ import tocsin
 from tests.live.live_groups import run, until, write_group
 from tocsin.cli.main import main
 from tocsin.core.errors import InputError
+from tocsin.judging import named_groups
 from tocsin.live.group_config import read_group
 from tocsin.live.operations.doctor import examine
 from tocsin.live.storage.data_folders import opened
+from tocsin.live.storage.file_format import MAGIC, log_path
 from tocsin.live.storage.identity import is_running
+from tocsin.live.storage.journal_checks import check_path
 from tocsin.live.storage.journal_folder import JournalFolder, journal_files
-from tocsin.live.storage.log_format import MAGIC, log_path
+from tocsin.live.storage.site_folders import find_site_folders
 from tocsin.properties import check
 
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
@@ -77,7 +81,7 @@ def _refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 def _retain_all_but_one(folder: Path) -> None:
     """What a running member's retention may do at any moment."""
     before = journal_files(folder / "journal")
-    JournalFolder(folder, 1, 0).retain(0.0)
+    JournalFolder(folder, 1, 0).retain()
     assert len(journal_files(folder / "journal")) == 1 < len(before)
 
 
@@ -200,6 +204,44 @@ def test_where_it_cannot_be_told_nobody_guesses(data: Path, capsys: pytest.Captu
     assert not port.ok and "only it tells" in port.found and port.cure
 
 
+# Which folders are meant, and which groups their members have
+
+
+def test_a_journal_is_known_from_inside_and_through_a_link(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = data.parent / "link"
+    link.symlink_to(data / "a" / "journal")
+    expected = tocsin.check(data).rows
+    assert expected == ROWS
+    monkeypatch.chdir(data / "a" / "journal")
+    for path in (".", "../journal", "../../a", "..", link, link / "..", data / "a" / "journal" / "."):
+        assert tocsin.check(path).rows == expected, path
+
+
+def test_a_member_that_is_silent_in_its_group_is_asked(tmp_path: Path) -> None:
+    """Members a and b make a group of their own, of which b hears nothing; c is in no group, and its rows are not read
+    in the end."""
+    path = write_group(tmp_path, sites="abc", tail='[groups]\npair = ["a", "b"]\nothers = ["c", "a"]\n')
+    data = tmp_path / "data"
+
+    async def body() -> None:
+        a = await tocsin.join(path, "a", listen=False)
+        b = await tocsin.join(path, "b", listen=False, inject="cut=a+c")
+        await (await a.broadcast(b"unheard", group="pair")).ordered()
+        assert named_groups(find_site_folders(data)) == {"pair": ["a", "b"], "others": ["a"]}, (
+            "those whose folders are there"
+        )
+        found = tocsin.check(data, patience=0)["agreement"]
+        assert found.verdict == "fail" and found.why is not None and "site b" in found.why
+        assert tocsin.check(data / "a", patience=0)["agreement"].verdict == "pass", "nothing is known of b"
+        identity = json.loads((data / "b" / "identity.json").read_text())
+        (data / "b" / "identity.json").write_text(json.dumps(identity | {"groups": {"pair": ["b", "c"]}}))
+        assert named_groups(find_site_folders(data)) == {"others": ["a"]}, "of `pair` the two say different things"
+        await a.close()
+        await b.close()
+
+    run(body)
+
+
 # Files that are damaged, or of another version
 
 
@@ -207,7 +249,41 @@ def test_an_arrow_file_that_is_cut_is_named(data: Path, capsys: pytest.CaptureFi
     file = data / "a" / "journal" / "0000000001.arrow"
     file.write_bytes(file.read_bytes()[:-1000])
     for verb in ("check", "journal"):
+        assert f"{file}: offset 0: damaged since it was written" in _refused(capsys, verb, data)
+    check_path(file.parent, 1).unlink()
+    for verb in ("check", "journal"):
         assert f"{file}: expected an Arrow file" in _refused(capsys, verb, data)
+
+
+def test_an_arrow_file_that_was_changed_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Arrow itself would not notice: a payload is any bytes."""
+    file = data / "a" / "journal" / "0000000001.arrow"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    for verb in ("check", "journal"):
+        assert f"{file}: offset 0: damaged since it was written" in _refused(capsys, verb, data)
+
+
+def test_journals_are_their_owners_alone(data: Path) -> None:
+    for folder in (data / "a", data / "a" / "journal", data / "a" / "wal"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    files = [*(data / "a" / "journal").iterdir(), *(data / "a" / "wal").iterdir()]
+    assert len(files) > 4 and all(file.stat().st_mode & 0o777 == 0o600 for file in files)
+
+
+def test_a_clock_that_jumps_drops_nothing(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Age is counted by the journal's own clock: how long the member ran."""
+    before = journal_files(data / "a" / "journal")
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    folder = JournalFolder(data / "a", 1 << 40, 60)
+    folder.retain()
+    assert journal_files(data / "a" / "journal") == before
+    started = time.monotonic_ns()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: started + 90 * 10**9)
+    folder.retain()
+    assert journal_files(data / "a" / "journal") == before[-1:]
+    assert not check_path(data / "a" / "journal", before[0]).exists()
 
 
 def test_a_folder_that_has_the_name_of_an_arrow_file_is_named(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,6 +309,7 @@ def test_an_identity_that_is_none_of_the_sites_is_named(data: Path, capsys: pyte
 def test_journals_of_the_first_version_name_it_and_the_cure(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = data / "a" / "journal" / "0000000000.arrow"
     file.unlink()
+    check_path(file.parent, 0).unlink()
     table = pa.table({"event": ["deliver"], "time_us": [1], "seqno": [0], "frame": [0], "count": [1]})
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)

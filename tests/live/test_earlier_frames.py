@@ -10,11 +10,12 @@ from tests.live.live_groups import run, write_group
 from tocsin import join
 from tocsin.live.errors import StorageFailed
 from tocsin.live.frame_format import FRAME_BYTES, pack
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.file_walk import log_files
 from tocsin.live.storage.identity import Identity, write_identity
 from tocsin.live.storage.journal import journal_batches
 from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
-from tocsin.live.storage.log_format import log_files_in
 from tocsin.live.stream import Stream
 
 IDENTITY = Identity(group="g", protocol="optimistic_token", site="a", sites=("a", "b"), groups={"all": ["a", "b"]})
@@ -62,7 +63,9 @@ class _Site:
 
     def release(self, trimmed: int) -> list[int]:
         """The protocol needs no frame below; the files that went."""
-        return self.log.release([self.log.frames.group(0).needed_from(trimmed)], self.journal.next_file)
+        gone = self.log.release([self.log.frames.group(0).needed_from(trimmed)], self.journal.next_file)
+        self.log.recycle(gone)
+        return gone
 
     def rows(self) -> list[tuple[str, int, int, bytes | None]]:
         """Of the journal, with what the log has behind it."""
@@ -162,7 +165,7 @@ def test_a_file_that_only_finished_messages_lie_in_may_be_gone(tmp_path: Path) -
     site.commit()
     site.archive()
     assert site.release(trimmed=1) == [0]
-    assert log_files_in(tmp_path / "wal") == [1, 2]
+    assert log_files(Disk(), tmp_path / "wal") == [1, 2]
     site.restart()
     for number, piece in enumerate(PIECES[1:], 1):
         site.deliver(1, number, piece)

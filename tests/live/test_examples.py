@@ -91,5 +91,6 @@ def test_a_short_showcase(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert done.returncode == 0 and answer["held"], done.stderr
     assert answer["properties"]["integrity"]["checked"] == 6000
+    assert answer["properties"]["settled"]["verdict"] == "pass"
     page = Path(answer["page"]).read_text()
     assert "kill -9 c" in page and page.count("<polyline") >= 6

@@ -83,8 +83,16 @@ def test_key_files(tmp_path: Path) -> None:
             read_keys(path)
 
 
-def test_identity_tells_groups_apart(tmp_path: Path) -> None:
-    group = read_group(write_group(tmp_path))
+def test_settings_tell_files_apart_by_name(tmp_path: Path) -> None:
+    group = read_group(write_group(tmp_path, "counter_token"))
     (tmp_path / "more").mkdir()
-    other = read_group(write_group(tmp_path / "more", sites="abcd"))
-    assert group.identity() != other.identity()
+    other = read_group(
+        write_group(tmp_path / "more", "counter_token", "abcd", tail="[options]\nreissue_us = 30_000\nreissues = 4")
+    )
+    ours, theirs = group.settings(), other.settings()
+    assert {name for name in ours | theirs if ours.get(name) != theirs.get(name)} == {
+        "sites",
+        "founders",
+        "groups.all",
+        "options.reissue_us",  # the other is as usual, and says nothing
+    }

@@ -1,6 +1,6 @@
 """Journals: Arrow files with the columns of a trace, for any reader; the log behind them; retention."""
 
-import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,20 +10,22 @@ import polars
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-import xxhash
 
 import tocsin
 from tests.live.live_groups import run, until, write_group
 from tocsin.core.errors import InputError
+from tocsin.live.errors import Damaged
 from tocsin.live.frame_format import pack
 from tocsin.live.storage import journal, journal_rows, journal_writer
 from tocsin.live.storage.data_folders import opened
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.file_format import log_path
+from tocsin.live.storage.file_walk import log_files
 from tocsin.live.storage.identity import is_running
 from tocsin.live.storage.journal import journal_batches, write_trace
 from tocsin.live.storage.journal_folder import JournalFolder, journal_files
 from tocsin.live.storage.journal_rows import RowMaker
 from tocsin.live.storage.log import Log
-from tocsin.live.storage.log_format import HEAD, MAGIC, log_files_in, log_path
 from tocsin.live.storage.log_reader import LogReader
 from tocsin.live.storage.site_folders import site_folders
 from tocsin.live.stream import Stream
@@ -123,7 +125,7 @@ def _grown(tmp_path: Path) -> tuple[Path, list[bytes]]:
         log.apply(laid)
         stream.on_applied([])
     log.close()
-    assert len(log_files_in(folder / "wal")) > 3
+    assert len(log_files(Disk(), folder / "wal")) > 3
     return folder, messages
 
 
@@ -140,7 +142,7 @@ def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
 ) -> None:
     """Found by the chaos test, at round 101: a member's file seemed to be missing, and with it 4,000 deliveries."""
     folder, messages = _grown(tmp_path)
-    files = log_files_in(folder / "wal")
+    files = log_files(Disk(), folder / "wal")
     for file in files[:-1]:  # while the one before is being read
         plain = journal_writer.file_batches
 
@@ -161,7 +163,7 @@ def test_a_file_that_leaves_the_log_while_it_is_read_is_read_once(
 
 def test_a_file_that_leaves_the_log_while_others_are_read_is_read_once(tmp_path: Path) -> None:
     folder, messages = _grown(tmp_path)
-    files = log_files_in(folder / "wal")
+    files = log_files(Disk(), folder / "wal")
     _archive(folder, files[0])
     batches = journal_batches(folder)
     found = [next(batches)]
@@ -171,24 +173,17 @@ def test_a_file_that_leaves_the_log_while_others_are_read_is_read_once(tmp_path:
     assert [payload for payload in pa.Table.from_batches(found)["payload"].to_pylist() if payload] == messages
 
 
-def test_a_file_that_is_cut_while_it_is_read_is_read_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that was written over is cut behind its last batch when it is closed. Mapped, what was there could not be
-    touched any more: the system would end the reader."""
-    folder, messages = _grown(tmp_path)
-    path = log_path(folder / "wal", log_files_in(folder / "wal")[-1])
-    whole = path.read_bytes()
-    old = HEAD.pack(MAGIC, 1000, 500_000, 0)  # of the file that it was before
-    path.write_bytes(whole + old + bytes(1 << 20))
-    plain = xxhash.xxh3_64
-
-    def checksum(lengths: bytes, file: int) -> Any:
-        if lengths == old[len(MAGIC) : len(MAGIC) + len(lengths)]:
-            os.truncate(path, len(whole))
-        return plain(lengths, file)
-
-    monkeypatch.setattr(xxhash, "xxh3_64", checksum)
-    assert _delivered(folder) == messages
-    assert path.stat().st_size == len(whole)
+@pytest.mark.parametrize("at", [13_000, 40_000])
+def test_damage_in_the_log_is_named_and_no_arrow_file_is_made_of_it(tmp_path: Path, at: int) -> None:
+    folder, _ = _grown(tmp_path)
+    path = log_path(folder / "wal", 1)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    for read in (lambda: _delivered(folder), lambda: JournalFolder(folder, 1 << 40, 0).add(1)):
+        with pytest.raises(Damaged, match=r"0000000001\.wal: offset \d+: .*damaged"):
+            read()
+    assert journal_files(folder / "journal") == [] and path.read_bytes() == data
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -262,12 +257,18 @@ def test_orders_go_on_over_files_lives_and_the_log(tmp_path: Path) -> None:
 
 def test_a_life_without_an_end_is_a_crash_once_nobody_is_there(tmp_path: Path) -> None:
     path = write_group(tmp_path, sites="a", tail=SMALL + "archive = false\n")
-    _fill(path, [b"one"])
     folder = tmp_path / "data" / "a"
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", listen=False)
+        await (await member.broadcast(b"one")).ordered()
+        shutil.copytree(folder, tmp_path / "killed", ignore=shutil.ignore_patterns("*.sock"))
+        await member.leave()
+
+    run(body)
     assert _column(folder, "event") == ["broadcast", "deliver", "leave"]
-    log = log_path(folder / "wal", 0)
-    content = log.read_bytes()
-    log.write_bytes(content[: content.rindex(MAGIC)])  # as if it was killed before it could say that it leaves
+    shutil.rmtree(folder)
+    (tmp_path / "killed").rename(folder)  # as if it was killed before it could say that it leaves
     assert _column(folder, "event") == ["broadcast", "deliver", "crash"]
     assert _orders(folder) == [0, 1, 2]
     _fill(path, [b"two"])
@@ -277,7 +278,7 @@ def test_a_life_without_an_end_is_a_crash_once_nobody_is_there(tmp_path: Path) -
 
 def test_rows_that_no_arrow_file_was_made_of_show_as_a_hole(tmp_path: Path) -> None:
     folder, _ = _grown(tmp_path)
-    files = log_files_in(folder / "wal")
+    files = log_files(Disk(), folder / "wal")
     whole = _orders(folder)
     _archive(folder, files[0])
     log_path(folder / "wal", files[1]).unlink()  # let go of while no Arrow files were made
@@ -345,4 +346,4 @@ def test_a_folder_that_is_not_a_journal_is_named(tmp_path: Path) -> None:
     other.write_text(path.read_text().replace('name = "test"', 'name = "another"'))
     with pytest.raises(InputError, match="use another data_dir"):
         _fill(other, [b"y"])
-    assert log_files_in(tmp_path / "data" / "a" / "wal") == [0]
+    assert log_files(Disk(), tmp_path / "data" / "a" / "wal") == [0]

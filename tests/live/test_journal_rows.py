@@ -31,7 +31,7 @@ IDENTITY = Identity(
 
 
 def _maker() -> RowMaker:
-    return RowMaker(IDENTITY, LogReader(Path("no older files"), beside_writer=False))
+    return RowMaker(IDENTITY, LogReader(Path("no older files")))
 
 
 def deliver(origin: int, number: int, messages: list[bytes], position: int, group: int = 0) -> tuple[Op, bytes]:
@@ -116,7 +116,7 @@ def test_what_was_missed_has_its_place() -> None:
     state = GroupState(30, 70, ())
     found = rows(
         maker,
-        Snapshot(0, 0, None, (state,), (), False),
+        Snapshot(0, 0, None, (state,), (), ()),
         Missed(0, 2, 4, 6),
         deliver(0, 0, [b"x", b"y"], 70),
         Missed(0, 2, 12, 1),

@@ -35,7 +35,7 @@ def passes(steps: list[Step], source: tuple[str, int], datagram: bytes) -> bool:
 
 
 def datagram(tag: bytes, sender: int) -> bytes:
-    return HEADER.pack(tag, b"key1", sender, 1, 7, b"bits", 0, 20) + bytes(24)
+    return HEADER.pack(tag, b"key1", sender, 2, b"session", 0, 20, b"mark") + bytes(24)
 
 
 def test_members_and_probes_pass() -> None:

@@ -20,7 +20,7 @@ from tocsin.core.message import Record
 from tocsin.core.rng import Rng
 from tocsin.live.clock import Alarm, now_us
 from tocsin.live.commits import Commits
-from tocsin.live.errors import ProtocolFailed, StorageFailed
+from tocsin.live.errors import Damaged, ProtocolFailed, StorageFailed
 from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
@@ -79,7 +79,9 @@ class Driver:
         self.staging = Staging(site, len(group.groups), self._record_codec, log, self.closed_files, outgoing)
         self._outlet = Outlet(site, self._codec, wire.sender, outgoing, incoming)
         waits_for_disk = group.journal.durability == "disk"
-        self.commits = Commits(loop, log, waits_for_disk, self.staging, self._outlet, self.end_turn, self.fail)
+        self.commits = Commits(
+            loop, log, waits_for_disk, self.staging, self._outlet, self.end_turn, self.fail, self._fail_by
+        )
         self._closed = False
         self._held = False  # standing still
         self._effects = Effects()
@@ -120,15 +122,16 @@ class Driver:
         self.wire.close()
         try:
             await self.commits.finish(left)
-        except (StorageFailed, OSError) as error:
-            self.failed = error if isinstance(error, StorageFailed) else StorageFailed(str(error))
+        except (Damaged, StorageFailed, OSError) as error:
+            self.failed = StorageFailed(str(error)) if isinstance(error, OSError) else error
+        failure: TocsinError | None = None
         try:
             await self.closed_files.finish(whole=self.failed is None)
-        except StorageFailed as error:
-            self.failed = error
-            raise
-        finally:
-            self.log.close()
+        except (Damaged, StorageFailed) as error:
+            self.failed = failure = error
+        await self._loop.run_in_executor(None, self.log.close)
+        if failure is not None:
+            raise failure
 
     def fail(self, error: TocsinError) -> None:
         """Crash-stop: nothing becomes visible any more."""
@@ -160,6 +163,12 @@ class Driver:
     # Inputs
 
     def _on_readable(self, sock: socket.socket) -> None:
+        try:
+            self._receive(sock)
+        except Exception as error:
+            self._fail_by(error)
+
+    def _receive(self, sock: socket.socket) -> None:
         for _ in range(RECEIVES_PER_TURN_MAX):
             arrived = self.wire.receive(sock)
             if arrived is None:
@@ -181,10 +190,17 @@ class Driver:
             return
         if self._notes_receptions and message.kind == "data":
             for received in self._receptions.of(message):
-                self.log.stage(received)
+                if received.origin < len(self._group.sites):  # what a peer claims is looked at before it is kept
+                    self.log.stage(received)
         self._step(lambda now: self.machine.on_message(now, source, message))
 
     def _on_alarm(self) -> None:
+        try:
+            self._fire_timers()
+        except Exception as error:
+            self._fail_by(error)
+
+    def _fire_timers(self) -> None:
         self.timers.on_alarm()
         if self._held:
             return
@@ -204,6 +220,12 @@ class Driver:
 
     def end_turn(self) -> None:
         """The end of a turn of the loop: take broadcasts, write, release, arm the alarm."""
+        try:
+            self._end_turn()
+        except Exception as error:
+            self._fail_by(error)
+
+    def _end_turn(self) -> None:
         if self.failed is None and not self._closed:
             self._take_broadcasts()
             self.commits.end_turn()
@@ -269,10 +291,18 @@ class Driver:
         try:
             return call(now_us())
         except Exception as error:
-            _log.exception("the machine failed in a step; the member stops")
-            self._effects.take_all()
-            self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
+            self._fail_by(error)
             return None
+
+    def _fail_by(self, error: Exception) -> None:
+        """A fault of ours, wherever in a turn, or damage in what is read back of the log: the member stops and says so,
+        instead of going on with half a step."""
+        self._effects.take_all()
+        if isinstance(error, Damaged):
+            self.fail(error)
+            return
+        _log.error("a fault in a turn; the member stops", exc_info=error)
+        self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
 
     def _end_step(self) -> None:
         """Stage the effects of the step, and commit."""

@@ -35,5 +35,15 @@ class StorageFailed(TocsinError):
     """The disk refused: the member has stopped, and everything that it acknowledged is kept."""
 
 
+class Damaged(InputError):
+    """What this member had synced is no longer as it was written. Nothing was changed; the text says what would be
+    lost, and the cure. `lost` says it again: groups with the first position and the number of messages (-1: up to an
+    unknown end); group -1 is the state of the protocol."""
+
+    def __init__(self, text: str, lost: tuple[tuple[int, int, int], ...] = ()) -> None:
+        super().__init__(text)
+        self.lost = lost
+
+
 class ProtocolFailed(TocsinError):
     """A fault in the protocol's own code: the member has stopped before anything of that step became visible."""

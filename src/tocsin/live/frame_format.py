@@ -46,6 +46,17 @@ class _PieceOf(Piece, frozen=True, array_like=True, tag=1, gc=False):
     chunk: bytes
 
 
+# The head of a frame in msgpack: an array of three, the tag 0, the number, and how many messages follow.
+_PACKED: Final = bytes([0x93, 0x00])
+_HEAD_BYTES_MIN: Final = 4
+_FIXED_NUMBER_MAX: Final = 0x7F  # numbers up to it are one byte; the larger ones have as many more as `_WIDTHS` says
+_WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+_FIXED_ARRAY: Final = 0x90  # with up to 15 items; longer arrays have as many more bytes as `_COUNT_WIDTHS` says
+_FIXED_COUNT: Final = 0x0F
+_COUNT_WIDTHS: Final = {0xDC: 2, 0xDD: 4}
+_MESSAGE_BYTES_MIN: Final = 2  # of an empty message
+_NUMBER_END: Final = 1 << 62
+
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(Packed | _PieceOf)
 
@@ -57,6 +68,27 @@ def unpack(frame: bytes) -> Packed | Piece:
         return content
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise DecodeError(f"not a frame: {error}") from None
+
+
+def read_head(frame: bytes) -> Numbers | None:
+    """What a frame of whole messages says at its head, without looking at each: it costs the same for one message and
+    for six hundred. None: a piece, or no frame. That as many messages follow is not checked, but that they may."""
+    if len(frame) < _HEAD_BYTES_MIN or frame[:2] != _PACKED:
+        return None
+    first, at = frame[2], 3
+    if first in _WIDTHS:
+        at += _WIDTHS[first]
+        first = int.from_bytes(frame[3:at])
+    elif first > _FIXED_NUMBER_MAX:
+        return None
+    kind = frame[at] if at < len(frame) else 0
+    count, at = kind & _FIXED_COUNT, at + 1
+    if kind in _COUNT_WIDTHS:
+        count, at = int.from_bytes(frame[at : at + _COUNT_WIDTHS[kind]]), at + _COUNT_WIDTHS[kind]
+    elif kind & ~_FIXED_COUNT != _FIXED_ARRAY:
+        return None
+    fits = count * _MESSAGE_BYTES_MIN <= len(frame) - at and first < _NUMBER_END
+    return Numbers(first, count) if fits else None
 
 
 def is_piece_of(frame: bytes, number: int) -> bool:

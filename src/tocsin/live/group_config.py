@@ -1,5 +1,6 @@
 """The file of a live group, as people write it, and what it means."""
 
+import re
 import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
 
 Address = tuple[str, int]
+_PORT = re.compile("[0-9]{1,5}")
 
 SITES_MAX = 1024  # the wire's bitmap of targets stays at 128 bytes
 UDP_HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}  # IP and UDP headers without options
@@ -32,11 +34,16 @@ class JournalConfig(Config, frozen=True):
     keep_bytes: Annotated[
         int, Meta(ge=0, description="Arrow files are dropped from the oldest on above this size.")
     ] = 8 << 30
-    keep_seconds: Annotated[int, Meta(ge=0, description="Arrow files older than this are dropped; 0 keeps them.")] = 0
+    keep_seconds: Annotated[
+        int, Meta(ge=0, description="Arrow files are dropped when the member has run so long since; 0 keeps them.")
+    ] = 0
     # In people's group files since the first version: the key keeps the name, though the code says `file` of the log.
     segment_bytes: Annotated[
         int, Meta(ge=1 << 16, le=1 << 34, description="A file of the log is closed at this size.")
     ] = 16 << 20
+    scrub_bytes_per_s: Annotated[
+        int, Meta(ge=0, description="How fast a running member reads its files again, to find damage; 0: not at all.")
+    ] = 1 << 20
     archive: Annotated[bool, Meta(description="Turn closed files of the log into Arrow files.")] = True
     receives: Annotated[bool, Meta(description="Also note receptions, so that an audit can check `safe`.")] = False
 
@@ -95,10 +102,19 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(f"{self.source}: no group `{name}`{suggestion(name, list(self.group_names))}")
         return self.group_names.index(name)
 
-    def identity(self) -> bytes:
-        """What all members must agree on before they can talk; frames of another identity are foreign."""
-        parts = (self.name, self.protocol.name, self.sites, self.group_names, self.groups)
-        return msgspec.msgpack.encode(parts)
+    def settings(self) -> dict[str, object]:
+        """What the members' files should agree in, by name; they tell one another when they meet (`wire/meeting.py`).
+        Of options only those that are not as usual."""
+        usual = self.protocol.options()
+        options = {name: getattr(self.options, name) for name in self.options.__struct_fields__}
+        return {
+            "protocol": self.protocol.name,
+            "sites": self.sites,
+            "founders": self.founders,
+            "groups": self.group_names,  # a group's number is its place in the file
+            **{f"groups.{name}": members for name, members in zip(self.group_names, self.groups, strict=True)},
+            **{f"options.{name}": value for name, value in options.items() if value != getattr(usual, name)},
+        }
 
     def site_dir(self, site: int) -> Path:
         return self.data_dir / self.sites[site]
@@ -118,8 +134,8 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
     if not 1 <= len(sites) <= SITES_MAX:
         raise InputError(f"{source}: `sites`: expected 1 to {SITES_MAX} sites, found {len(sites)}")
     for name in sites:
-        if not name or "/" in name or name.startswith(".") or len(name) > 64:
-            raise InputError(f"{source}: `sites`: expected a name usable for a folder, found `{name}`")
+        if not name or "/" in name or name.startswith(".") or len(name) > 64 or not name.isprintable():
+            raise InputError(f"{source}: `sites`: expected a name usable for a folder, found {name!r}")
     resolved = [_resolve_address(config.sites[name], f"{source}: `sites.{name}`") for name in sites]
     families = {family for family, _ in resolved}
     if len(families) > 1:
@@ -132,6 +148,9 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
             f"{source}: `key_file`: expected a key file (make one: tocsin keygen FILE), or `plaintext = true` to say "
             f"that anyone on the network may read and forge; found {'both' if config.plaintext else 'neither'}"
         )
+    for key, name in (("data_dir", config.data_dir), ("key_file", config.key_file or "")):
+        if "\0" in name:
+            raise InputError(f"{source}: `{key}`: expected the name of a file or folder, found {name!r}")
     group_names, groups = _groups(config, sites, source)
     return Group(
         source=source,
@@ -186,7 +205,7 @@ def _founders(config: GroupConfig, sites: tuple[str, ...], source: str) -> tuple
 def split_address(text: str, source: str) -> Address:
     """`host:port` or `[v6]:port`."""
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 1 <= int(port) <= 65535:
+    if not colon or not host or not _PORT.fullmatch(port) or not 1 <= int(port) <= 65535:
         raise InputError(f"{source}: expected host:port with a port of 1 to 65535, found `{text}`")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

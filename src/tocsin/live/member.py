@@ -9,7 +9,8 @@ async with tocsin.join("orders.toml", "a") as member:
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Generator
+import math
+from collections.abc import AsyncIterator, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -18,17 +19,19 @@ from tocsin.core.errors import InputError, TocsinError
 from tocsin.live.backlog import Backlog, Slow
 from tocsin.live.driver import Driver
 from tocsin.live.errors import Closed, KeyMismatch, NotPrimary, TooLarge
-from tocsin.live.events import Batch, BatchEvent, Event, View
+from tocsin.live.events import BatchEvent, Event, View
 from tocsin.live.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group, read_group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
 from tocsin.live.opening import Opened, open_member
-from tocsin.live.operations.status import status_of
+from tocsin.live.operations.status import scrub_status, status_of
 from tocsin.live.operations.status_server import StatusServer
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.reading import Batches, Events, Reading
 from tocsin.live.receipts import Receipt
 from tocsin.live.wire.keys import read_keys
+from tocsin.live.wire.receiving import OTHER_KEY
 
 _log = logging.getLogger("tocsin.live")
 
@@ -36,7 +39,6 @@ REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its ow
 ROOM_LOOK_SECONDS: Final = 0.02
 BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
-HOUSEKEEPING_SECONDS: Final = 1.0
 
 
 def join(
@@ -74,12 +76,13 @@ class Member:
         self._turn_wanted = False
         self._started = False
         self._closed = False
-        self._housekeeping: asyncio.TimerHandle | None = None
         self._leaving: asyncio.Task[None] | None = None  # waits for the application to fall behind
+        self._closing: asyncio.Task[None] | None = None  # ends everything, once
         self._loop: asyncio.AbstractEventLoop
         self._opened: Opened
         self._outgoing: Outgoing
         self._incoming: Incoming
+        self._reading: Reading
         self._driver: Driver
         self._status: StatusServer
 
@@ -105,6 +108,8 @@ class Member:
             await self.close()
 
     async def _start(self) -> Self:
+        if self._started:
+            raise Closed(f"`{self.name}` was started before; call tocsin.join again for another life")
         group = self.group
         self._loop = asyncio.get_running_loop()
         opened = await open_member(group, self._site, self._inject)
@@ -116,33 +121,36 @@ class Member:
         self._driver = Driver(
             group, self._site, self._loop, opened.wire, log, opened.journal, self._outgoing, self._incoming
         )
+        self._reading = Reading(self._incoming, self._driver.maybe_go_on, self._has_ended)
         self._driver.closed_files.needed = self._incoming.needed
         self._started = True
         self._status = StatusServer(self, opened.folder)
-        await self._status.start(group.metrics)
+        try:
+            await self._status.start(group.metrics)
+        except BaseException:
+            await self.close()  # nothing was sent or taken yet; lock, socket and files are free again
+            raise
         self._driver.start()
         if self._slow == "leave":
             self._leaving = self._loop.create_task(self._leave_when_behind())
-        self._keep_house()
         return self
-
-    def _keep_house(self) -> None:
-        if self._opened.sessions.has_changed():
-            self._loop.run_in_executor(None, self._opened.sessions.save)
-        self._housekeeping = self._loop.call_later(HOUSEKEEPING_SECONDS, self._keep_house)
 
     async def leave(self) -> None:
         """Leave in order: what was broadcast is ordered first; then the group goes on without this member."""
-        if self._closed:
+        if self._closed or not self._started:
             return
         deadline = self._loop.time() + LEAVE_SECONDS_MAX
-        while self._error() is None and self._loop.time() < deadline and not self._is_done():
+        while self._may_go_on(deadline) and not self._is_done():
             await self._incoming.wait_changed(0.02)
-        if self._error() is None and self.group.protocol.assumptions.leaves:
+        if self._may_go_on(math.inf) and self.group.protocol.assumptions.leaves:
             self._driver.leave()
-            while self._error() is None and self._loop.time() < deadline and self._is_member():
+            while self._may_go_on(deadline) and self._is_member():
                 await self._incoming.wait_changed(0.05)
         await self._close(left=True)
+
+    def _may_go_on(self, deadline: float) -> bool:
+        """Whether leaving in order still makes sense: nothing failed, and nobody has closed the member meanwhile."""
+        return self._error() is None and not self._closed and self._loop.time() < deadline
 
     async def _leave_when_behind(self) -> None:
         await self._incoming.fell_behind.wait()
@@ -162,21 +170,22 @@ class Member:
 
     async def close(self) -> None:
         """Stop at once, as a crash would, but with everything written; a later `join` goes on from here."""
-        await self._close(left=False)
+        if self._started:
+            await self._close(left=False)
 
     async def _close(self, left: bool) -> None:
-        if self._closed:
-            return
+        """Once, to its end: who is cancelled while it waits for that, or calls again, leaves nothing half closed."""
+        if self._closing is None:
+            self._closing = self._loop.create_task(self._end(left))
+        await asyncio.shield(self._closing)
+
+    async def _end(self, left: bool) -> None:
         self._closed = True
-        if self._housekeeping is not None:
-            self._housekeeping.cancel()
-        if self._leaving is not None and self._leaving is not asyncio.current_task():
+        if self._leaving is not None and not self._incoming.fell_behind.is_set():
             self._leaving.cancel()
         await self._status.stop()
         try:
             await self._driver.stop(left)
-            if self._driver.failed is None and self._opened.sessions.has_changed():
-                self._opened.sessions.save()
         finally:
             self._outgoing.give_up()
             self._incoming.end()
@@ -184,22 +193,34 @@ class Member:
 
     async def ready(self, seconds: float = 10.0) -> None:
         """Wait until this member is in a primary view, or (with a protocol that has no views) has heard from a peer."""
+        self._check_open()
         deadline = self._loop.time() + seconds
-        wire = self._opened.wire
         while not self._is_ready():
             self._check_open()
             if self._loop.time() >= deadline:
-                if wire.drops().get("key", 0) and not wire.stat_packets_received:
+                missing = self.missing()
+                if OTHER_KEY in missing.values() and not self._opened.wire.stat_packets_received:
                     raise KeyMismatch(
                         f"`{self.name}`: members answer under another key; give all the same {self.group.key_file}"
                     )
-                raise NotPrimary(f"`{self.name}`: no majority of the group answered within {seconds:g} s")
+                why = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+                raise NotPrimary(
+                    f"`{self.name}`: no majority of the group answered within {seconds:g} s"
+                    + (f" ({why})" if why else "")
+                )
             await self._incoming.wait_changed(0.01)
+
+    def missing(self) -> dict[str, str]:
+        """By name: the members that this one has not met since it started, and why, as far as the network tells."""
+        self._check_started()
+        wire = self._opened.wire
+        reasons = {name: wire.why_unmet(site) for site, name in enumerate(self.group.sites) if site != self._site}
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def _is_ready(self) -> bool:
         if self.view is not None or self.group.protocol.has_views:
             return self.view is not None and self.view.primary and self.name in self.view.members
-        return len(self.group.sites) == 1 or self._opened.wire.stat_packets_received > 0
+        return len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
 
     # Sending
 
@@ -209,18 +230,19 @@ class Member:
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        number = self._check(len(payload), group)
+        _check_type(payload, "broadcast")
+        message = bytes(payload)
+        number = self._check(len(message), group)
         if reach is not None:
-            return await self._broadcast_reaching(bytes(payload), number, reach)
-        return await self._put(number, [bytes(payload)], len(payload))
+            return await self._broadcast_reaching(message, number, reach)
+        return await self._put(number, [message], len(message))
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
-        if not payloads:
-            raise InputError("broadcast_many: expected at least one message, found none")
-        sizes = list(map(len, payloads))
+        messages = _checked_messages(payloads)
+        sizes = list(map(len, messages))
         number = self._check(max(sizes), group)
-        return await self._put(number, payloads, sum(sizes))
+        return await self._put(number, messages, sum(sizes))
 
     async def _put(self, group: int, messages: list[bytes], size: int) -> Receipt:
         while self._outgoing.is_full():
@@ -255,6 +277,7 @@ class Member:
         return 0 if group is None else self.group.group_id(group)
 
     def _check_open(self) -> None:
+        self._check_started()
         error = self._error()
         if error is not None:
             raise error
@@ -273,35 +296,32 @@ class Member:
 
     # Hearing
 
-    async def batches(self) -> AsyncIterator[BatchEvent]:
-        """Everything in one order, deliveries in batches: for volume. Ends when the member has left."""
-        backlog = self._incoming.backlog
-        while True:
-            while len(backlog):
-                events = self._incoming.take()
-                self._driver.maybe_go_on()
-                for event in events:
-                    yield event
-            error = self._error()
-            if error is not None:
-                raise error
-            if self._closed:
-                return
-            await backlog.wait()
+    def batches(self) -> AsyncIterator[BatchEvent]:
+        """Everything in one order, deliveries in batches: for volume. Ends when the member has left. What is not taken
+        waits: for the next `async for`, here or over the member itself."""
+        self._check_started()
+        return Batches(self._reading)
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        async for event in self.batches():
-            if isinstance(event, Batch):
-                for delivery in event.deliveries():
-                    yield delivery
-            else:
-                yield event
+    def __aiter__(self) -> AsyncIterator[Event]:
+        self._check_started()
+        return Events(self._reading)
+
+    def _has_ended(self) -> bool:
+        error = self._error()
+        if error is not None:
+            raise error
+        return self._closed
+
+    def _check_started(self) -> None:
+        if not self._started:
+            raise Closed(f"`{self.name}` is not started: use `async with tocsin.join(...)`, or await what it gives")
 
     # Operations
 
     def status(self) -> dict[str, Any]:
         """What `tocsin status` shows."""
-        return status_of(self.group, self.name, self._driver, self._outgoing, self._incoming, self.stat_slow_left)
+        told = status_of(self.group, self.name, self._driver, self._outgoing, self._incoming, self.stat_slow_left)
+        return told | {"scrub": scrub_status(self._opened.scrubber)}
 
     def inject(self, faults: str) -> None:
         """Change the injected faults; "" heals everything."""
@@ -311,3 +331,23 @@ class Member:
         """Read the key file again: the first key seals from now on, all open."""
         if self.group.key_file is not None:
             self._opened.replace_keys(read_keys(self.group.key_file))
+
+
+def _checked_messages(payloads: object) -> list[bytes]:
+    """The messages of one call, as bytes that nobody else can change; what is no message is refused."""
+    if not isinstance(payloads, Iterable) or isinstance(payloads, (bytes, bytearray, memoryview, str)):
+        raise InputError(f"broadcast_many: expected a list of messages, found one {type(payloads).__name__}")
+    messages = list(payloads)
+    if not messages:
+        raise InputError("broadcast_many: expected at least one message, found none")
+    if set(map(type, messages)) == {bytes}:  # the usual case, at the speed of volume
+        return messages
+    for message in messages:
+        _check_type(message, "broadcast_many")
+    return list(map(bytes, messages))
+
+
+def _check_type(payload: object, call: str) -> None:
+    if not isinstance(payload, (bytes, bytearray, memoryview)):
+        cure = "; encode it first: text.encode()" if isinstance(payload, str) else ""
+        raise InputError(f"{call}: expected bytes, found {type(payload).__name__}{cure}")

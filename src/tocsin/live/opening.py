@@ -7,11 +7,12 @@ from pathlib import Path
 
 from tocsin.live.group_config import Group
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
-from tocsin.live.storage.journal_folder import JournalFolder, journal_files
+from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
+from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.keys import read_keys
+from tocsin.live.wire.meeting import About, settings_of
 from tocsin.live.wire.seal import Keyring
-from tocsin.live.wire.sessions import Sessions
 from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
@@ -26,15 +27,15 @@ class Opened:
         lock: int,
         log: Log,
         journal: JournalFolder | None,
-        sessions: Sessions,
         keyring: Keyring,
         wire: Wire,
+        scrubber: Scrubber,
     ) -> None:
         self.folder = folder
         self.log = log
         self.journal = journal
-        self.sessions = sessions
         self.wire = wire
+        self.scrubber = scrubber
         self._keyring = keyring
         self._lock = lock
 
@@ -44,6 +45,7 @@ class Opened:
         self.wire.sender.sealer.rekey()
 
     def unlock(self) -> None:
+        self.scrubber.stop()
         os.close(self._lock)
 
 
@@ -51,27 +53,33 @@ async def open_member(group: Group, site: int, inject: str) -> Opened:
     loop = asyncio.get_running_loop()
     keys = [] if group.key_file is None else read_keys(group.key_file)
     folder = group.site_dir(site)
-    require_folder(folder)
+    await loop.run_in_executor(None, require_folder, folder)
     lock = await take_lock(folder)
     log: Log | None = None
     try:
-        write_identity(folder, _identity(group, site))
+        await loop.run_in_executor(None, write_identity, folder, _identity(group, site))
         syncs = group.journal.durability == "disk"
         file_bytes = group.journal.segment_bytes
         log = await loop.run_in_executor(None, Log, folder / "wal", len(group.groups), file_bytes, syncs)
-        if log.cut_bytes:
-            _log.warning("%s: cut %d bytes that a crash had torn", folder, log.cut_bytes)
-        journal = _journal(group, folder, log)
-        sessions = Sessions(folder, group.sites)
-        keyring = Keyring(group.identity(), keys)
-        wire = Wire(group, site, loop, keyring, sessions.own, sessions.newest)
+        if log.in_doubt:
+            _log.warning("%s: in doubt: %s", folder, log.in_doubt)
+        journal = await loop.run_in_executor(None, _journal, group, folder)
+        keyring = Keyring(group.name.encode(), keys)
+        wire = Wire(
+            group,
+            site,
+            loop,
+            keyring,
+            About(group.sites[site], log.life + 1, log.incarnation.hex(), settings_of(group.settings())),
+        )
         wire.injector.configure(inject)
     except BaseException:
         if log is not None:
-            log.close()
+            await loop.run_in_executor(None, log.close)
         os.close(lock)
         raise
-    return Opened(folder, lock, log, journal, sessions, keyring, wire)
+    scrubber = Scrubber(folder, group.journal.scrub_bytes_per_s)
+    return Opened(folder, lock, log, journal, keyring, wire, scrubber)
 
 
 def _identity(group: Group, site: int) -> Identity:
@@ -84,11 +92,8 @@ def _identity(group: Group, site: int) -> Identity:
     )
 
 
-def _journal(group: Group, folder: Path, log: Log) -> JournalFolder | None:
+def _journal(group: Group, folder: Path) -> JournalFolder | None:
     """The journal's folder, unless the group's file says that no Arrow files are made."""
-    journal = None
-    if group.journal.archive:
-        journal = JournalFolder(folder, group.journal.keep_bytes, group.journal.keep_seconds)
-    if log.file in journal_files(folder / "journal"):  # an Arrow file never changes: a new one begins
-        log.close_file()
-    return journal
+    if not group.journal.archive:
+        return None
+    return JournalFolder(folder, group.journal.keep_bytes, group.journal.keep_seconds)

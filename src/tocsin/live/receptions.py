@@ -6,7 +6,7 @@ it; if the message is delivered, that tells as well that it is here.
 
 from tocsin.core.errors import DecodeError
 from tocsin.core.message import Message
-from tocsin.live.frame_format import Packed, Piece, unpack
+from tocsin.live.frame_format import Piece, read_head, unpack
 from tocsin.live.packing import UNFINISHED_MAX
 from tocsin.live.storage.log_format import Receive
 
@@ -21,13 +21,15 @@ class Receptions:
         """What is received whole with this message of the protocol."""
         found: list[Receive] = []
         for (origin, _), frame in zip(message.carries(), message.payloads(), strict=True):
+            head = read_head(frame)
+            if head is not None:
+                found.append(Receive(origin, head.number, head.count))
+                continue
             try:
                 content = unpack(frame)
             except DecodeError:
                 continue  # it is counted when it is delivered
-            if isinstance(content, Packed):
-                found.append(Receive(origin, content.number, len(content.messages)))
-            elif self._is_whole(origin, content):
+            if isinstance(content, Piece) and self._is_whole(origin, content):
                 found.append(Receive(origin, content.number, 1))
         return found
 

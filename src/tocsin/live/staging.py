@@ -17,7 +17,7 @@ from tocsin.core.effects import (
     View,
 )
 from tocsin.core.machine import GroupId, SiteId
-from tocsin.core.message import payload_of
+from tocsin.core.message import Record, payload_of
 from tocsin.live.heard import Delivered, Heard
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.storage import log_format
@@ -37,6 +37,8 @@ class Staging:
         self, site: SiteId, groups: int, record_codec: Codec, log: Log, closed_files: ClosedFiles, outgoing: Outgoing
     ) -> None:
         self.sends = 0  # of what is visible
+        self.must_sync = False  # among what is staged is a promise that was not synced before
+        self._promises: set[tuple[type[Record], object]] = set()  # of the records that are always synced
         self._visible: list[Visible] = []
         self._site = site
         self._record_codec = record_codec
@@ -54,10 +56,16 @@ class Staging:
             payload = payload_of(effect.record)
             carried = payload if len(payload) >= PAYLOAD_BYTES_MIN else b""
             self._log.stage_record(self._record_codec.encode(effect.record), carried)
+            if effect.record.always_synced:
+                self._promises.add((type(effect.record), effect.record.promise()))
+                self.must_sync = True
         elif isinstance(effect, Deliver):
             self._deliver(effect)
         elif isinstance(effect, Checkpoint):
             self._log.stage_checkpoint([self._record_codec.encode(record) for record in effect.records])
+            promises = {(type(record), record.promise()) for record in effect.records if record.always_synced}
+            self.must_sync = self.must_sync or not promises <= self._promises
+            self._promises = promises
         elif isinstance(effect, Trim):
             self._trim(effect.group, effect.position)
         elif isinstance(effect, View):
@@ -92,6 +100,7 @@ class Staging:
         visible = self._visible
         self._visible = []
         self.sends = 0
+        self.must_sync = False
         return visible
 
     def has_visible(self) -> bool:

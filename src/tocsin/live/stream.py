@@ -8,6 +8,7 @@ from tocsin.core.errors import DecodeError
 from tocsin.live.frame_format import Packed, Piece, unpack
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage import log_format
+from tocsin.live.storage.file_format import content_check
 from tocsin.live.storage.logged_frames import LoggedFrames
 
 
@@ -42,9 +43,9 @@ class Stream:
                     self._unpacker.feed(origin, frames.read_any(group, position, 1)[0].payload)
 
     def deliver(
-        self, origin: int, frame: int, payload: bytes, place: tuple[int, int] = (-1, 0)
+        self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int] = (-1, 0, 0)
     ) -> tuple[log_format.Deliver, list[bytes]]:
-        """`place`: file and offset where the log has these bytes already, if it has."""
+        """`place`: file and offset where the log has these bytes already, if it has, and their checksum."""
         number, messages = self._unpacker.feed(origin, payload)
         is_open = self._unpacker.is_open(origin)
         if is_open:
@@ -53,8 +54,9 @@ class Stream:
             self._begins.pop(origin, None)
         count = len(messages)
         size = len(payload)
+        file, offset, check = place if place[0] >= 0 else (-1, 0, content_check(payload))
         op = log_format.Deliver(
-            self.group, origin, frame, size, self.position, count, number, is_open, place[0], place[1]
+            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check
         )
         self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count

@@ -39,7 +39,7 @@ def examine(group: Group, site: int) -> list[Finding]:
     if group.multicast is not None:
         findings.append(_multicast(group, site))
     try:
-        keyring = Keyring(group.identity(), [] if group.key_file is None else read_keys(group.key_file))
+        keyring = Keyring(group.name.encode(), [] if group.key_file is None else read_keys(group.key_file))
     except TocsinError:
         return findings  # the key's own finding says it
     for peer in range(len(group.sites)):
@@ -202,8 +202,8 @@ class _Prober:
 
     def __init__(self, group: Group, site: int, keyring: Keyring) -> None:
         self._prefix = bytes((PROBE,)) + bytes((len(group.sites) + 7) // 8)
-        self._sealer = Sealer(keyring, PROBER, time.time_ns() // 1000)
-        self._opener = Opener(keyring, {})
+        self._sealer = Sealer(keyring, PROBER)
+        self._opener = Opener(keyring)
         self._sock = socket.socket(group.family, socket.SOCK_DGRAM)
         self._sock.bind((group.addresses[site][0], 0))
         if group.family == socket.AF_INET:

@@ -11,6 +11,7 @@ from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.inject import Injector
 from tocsin.live.wire.wire import Wire
 
@@ -50,6 +51,7 @@ def status_of(
         },
         "totals": _totals(driver, outgoing, incoming, slow_left),
         "drops": _drops(driver),
+        "peers": _peers(group, site, driver.wire),
         "injected": _injected(driver.wire.injector),
         "socket": _socket(driver.wire),
         "journal": _journal(group, driver),
@@ -84,6 +86,21 @@ def _totals(driver: Driver, outgoing: Outgoing, incoming: Incoming, slow_left: i
         "slow_left": slow_left,
         "broken_messages": driver.staging.broken(),
     }
+
+
+def _peers(group: Group, site: str, wire: Wire) -> dict[str, Any]:
+    """Whom this member has met, and of the others why not, as far as it is known."""
+    found: dict[str, Any] = {}
+    for peer, name in enumerate(group.sites):
+        if name != site:
+            known = wire.meetings.of(peer)
+            found[name] = {
+                "met": known.session != b"",
+                "life": None if known.about is None else known.about.life,
+                "differs": list(known.differs),
+                "why": wire.why_unmet(peer),
+            }
+    return found
 
 
 def _drops(driver: Driver) -> dict[str, int]:
@@ -123,8 +140,15 @@ def _journal(group: Group, driver: Driver) -> dict[str, Any]:
         "archived_files": 0 if journal is None else journal.next_file,
         "files_dropped": 0 if journal is None else journal.stat_dropped,
         "torn_bytes_cut": log.cut_bytes,
+        "in_doubt": log.in_doubt or None,
         "positions": {naming.group(index): group.position for index, group in enumerate(log.frames.groups)},
     }
+
+
+def scrub_status(scrubber: Scrubber) -> dict[str, Any]:
+    """What reading everything again has found so far."""
+    damaged = [{"file": each.file, "offset": each.offset, "what": each.what} for each in scrubber.found]
+    return {"passes": scrubber.passes, "bytes": scrubber.bytes(), "damaged": damaged}
 
 
 def _process() -> dict[str, Any]:
@@ -136,9 +160,14 @@ def _process() -> dict[str, Any]:
     }
 
 
+def _escaped(label: str) -> str:
+    """A label's value as Prometheus' text format wants it."""
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 def prometheus(status: dict[str, Any]) -> str:
     """The same numbers as Prometheus text."""
-    labels = f'group="{status["group"]}",site="{status["site"]}"'
+    labels = f'group="{_escaped(status["group"])}",site="{_escaped(status["site"])}"'
     lines: list[str] = []
     for name, value in status["totals"].items():
         lines += [f"# TYPE tocsin_{name}_total counter", f"tocsin_{name}_total{{{labels}}} {value}"]

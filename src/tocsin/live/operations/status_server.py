@@ -11,12 +11,13 @@ import socket
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from tocsin.core.errors import EnvironmentMissing, TocsinError
+from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
 from tocsin.live.group_config import Address
 from tocsin.live.operations.status import prometheus
 
 SOCKET_NAME: Final = "status.sock"
 REQUEST_BYTES_MAX: Final = 64 * 1024
+ANSWER_SECONDS: Final = 10
 
 
 class Asked(Protocol):
@@ -85,7 +86,9 @@ class StatusServer:
                 self._asked.reload_keys()
                 return {"rekeyed": True}
             return {"error": f"unknown request {ask!r}; known: status, inject, rekey"}
-        except (ValueError, AttributeError, TocsinError) as error:
+        except TocsinError as error:
+            return {"error": str(error), "exit_code": error.exit_code}
+        except (ValueError, AttributeError, RecursionError) as error:
             return {"error": str(error)}
 
     async def _serve_metrics(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -131,15 +134,23 @@ def ask(site_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Ask a running member; for the command line and for tests."""
     path = site_dir / SOCKET_NAME
     with socket.socket(socket.AF_UNIX) as sock, _short(path) as short:
-        sock.settimeout(10)
+        sock.settimeout(ANSWER_SECONDS)
         try:
             sock.connect(short)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise EnvironmentMissing(f"{path}: no running member answers ({reason}); start it: tocsin join") from None
-        sock.sendall(json.dumps(request).encode() + b"\n")
-        with sock.makefile("rb") as file:
-            answer: dict[str, Any] = json.loads(file.readline() or b"{}")
+        try:
+            sock.sendall(json.dumps(request).encode() + b"\n")
+            with sock.makefile("rb") as file:
+                answer: dict[str, Any] = json.loads(file.readline())
+        except TimeoutError:
+            raise EnvironmentMissing(
+                f"{path}: the member does not answer within {ANSWER_SECONDS} s; is it paused, or very busy?"
+            ) from None
+        except (OSError, ValueError):
+            raise EnvironmentMissing(f"{path}: the member stopped before it had answered") from None
     if "error" in answer:
-        raise TocsinError(str(answer["error"]))
+        kind = {kind.exit_code: kind for kind in (InputError, EnvironmentMissing)}
+        raise kind.get(answer.get("exit_code", 1), TocsinError)(str(answer["error"]))
     return answer

@@ -1,5 +1,6 @@
 """Steps that are staged to be written as one: operations, and the bytes that belong to them."""
 
+from tocsin.live.storage.file_format import content_check
 from tocsin.live.storage.log_format import Checkpoint, Deliver, Missed, Op, Persist, Rollback, Snapshot
 
 
@@ -19,10 +20,13 @@ class Batch:
 
     def add_record(self, data: bytes, payload: bytes) -> None:
         """`payload`: what the record's bytes end with, if a delivery may refer to it later."""
-        self.ops.append(Persist(len(data)))
-        self.contents.append(data)
         if payload:
+            head = memoryview(data)[: len(data) - len(payload)]
+            self.ops.append(Persist(len(data), content_check(head), len(payload), content_check(payload)))
             self._carrying[id(payload)] = len(self.carried)
+        else:
+            self.ops.append(Persist(len(data), content_check(data)))
+        self.contents.append(data)
         self.carried.append(payload)
 
     def add_delivery(self, op: Deliver, frame: bytes) -> None:
@@ -32,7 +36,7 @@ class Batch:
             self.contents.append(frame)
 
     def add_checkpoint(self, records: list[bytes]) -> None:
-        self.ops.append(Checkpoint(tuple(map(len, records))))
+        self.ops.append(Checkpoint(tuple(map(len, records)), tuple(map(content_check, records))))
         self.contents.extend(records)
 
     def put_first(self, snapshot: Snapshot, records: list[bytes]) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tocsin.core.errors import EnvironmentMissing
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.journal_checks import require_as_written
 from tocsin.live.storage.journal_writer import arrow_file
 from tocsin.traces.columns import first_line
 
@@ -21,19 +23,24 @@ class FileHolder:
     def __init__(self, scratch: Path, is_running: bool) -> None:
         self._folder = scratch / HELD
         self._is_running = is_running
+        self._disk = Disk()
         self._folder.mkdir()
 
     def hold(self, path: Path) -> Path:
-        """Where the file can be read from now on; FileNotFoundError if it is gone."""
+        """Where the file can be read from now on; FileNotFoundError if it is gone, Damaged if it is not as it was
+        written."""
         held = self._folder / path.name
         try:
             os.link(path, held)
         except FileNotFoundError:
             raise
         except OSError:
+            require_as_written(self._disk, path)
             if not self._is_running:
                 return path.absolute()
             _copy_without_payloads(path, held)
+            return held
+        require_as_written(self._disk, path, held)
         return held
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from tocsin.core.errors import InputError
-from tocsin.core.files import write_whole
 from tocsin.live.errors import AlreadyRunning
+from tocsin.live.storage.disk import Disk
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,11 +22,12 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     groups: dict[str, list[str]]
 
 
-def write_identity(site_dir: Path, identity: Identity) -> None:
+def write_identity(site_dir: Path, identity: Identity, disk: Disk | None = None) -> None:
     """Say once who lives here; another member's folder is refused."""
     path = site_dir / "identity.json"
-    if path.exists():
-        found = read_identity(site_dir)
+    disk = Disk() if disk is None else disk
+    if path.name in disk.names(site_dir):
+        found = read_identity(site_dir, disk)
         if (found.group, found.protocol, found.site, found.sites) != (
             identity.group,
             identity.protocol,
@@ -37,13 +38,13 @@ def write_identity(site_dir: Path, identity: Identity) -> None:
                 f"{path}: expected group `{identity.group}` ({identity.protocol}), site `{identity.site}`, found "
                 f"group `{found.group}` ({found.protocol}), site `{found.site}` or other sites; use another data_dir"
             )
-    write_whole(path, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
+    disk.write_whole(path, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
 
 
-def read_identity(site_dir: Path) -> Identity:
+def read_identity(site_dir: Path, disk: Disk | None = None) -> Identity:
     path = site_dir / "identity.json"
     try:
-        identity = msgspec.json.decode(path.read_bytes(), type=Identity)
+        identity = msgspec.json.decode((Disk() if disk is None else disk).read_whole(path), type=Identity)
     except OSError as error:
         raise InputError(f"{path}: expected a member's data folder: {(error.strerror or str(error)).lower()}") from None
     except msgspec.MsgspecError as error:
@@ -81,7 +82,7 @@ def _not_known(lock: Path, error: OSError) -> InputError:
 def require_folder(path: Path) -> None:
     """Make a member's folder, or say why not in one line."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        Disk().make_folder(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be made: {(error.strerror or str(error)).lower()}") from None
 

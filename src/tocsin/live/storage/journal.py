@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import InputError
+from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.held_files import FileHolder
 from tocsin.live.storage.identity import is_running, read_identity
+from tocsin.live.storage.journal_checks import require_as_written
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.journal_writer import (
@@ -20,6 +22,7 @@ from tocsin.live.storage.journal_writer import (
 )
 from tocsin.live.storage.log_reader import LogReader
 from tocsin.live.storage.site_folders import site_folders
+from tocsin.traces.calm import Calm
 from tocsin.traces.writer import write_batches
 
 Piece = Path | list[Any]  # an Arrow file of the journal; or rows that are in none, as record batches
@@ -35,10 +38,11 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
             yield from piece
 
 
-def write_trace(paths: Iterable[Path], target: Path) -> int:
-    """Write what these members noted as a trace, without payloads; the number of its rows."""
+def write_trace(paths: Iterable[Path], target: Path, calm: Calm | None = None) -> int:
+    """Write what these members noted as a trace, without payloads, and since when faults were over, if that is known;
+    the number of its rows."""
     folders = [folder for path in paths for folder in site_folders(path)]
-    return write_batches(target, (batch for folder in folders for batch in journal_batches(folder)))
+    return write_batches(target, (batch for folder in folders for batch in journal_batches(folder)), calm)
 
 
 def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
@@ -50,7 +54,7 @@ def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
             files.append(piece)
         elif piece:
             files.append(scratch / f"{number:06d}.arrow")
-            write_arrow(files[-1], Standing(), iter(piece))
+            write_arrow(Disk(), files[-1], Standing(), iter(piece))
     return files
 
 
@@ -87,7 +91,8 @@ class _Reading:
 
     def __init__(self, site_dir: Path, holder: FileHolder | None) -> None:
         self.done = -1  # all files up to this one were given, or are gone
-        self.log = LogReader(site_dir / "wal", beside_writer=True)
+        self._disk = Disk()
+        self.log = LogReader(site_dir / "wal")
         self._folder = site_dir / "journal"
         self._holder = holder
         self._identity = read_identity(site_dir)
@@ -117,7 +122,11 @@ class _Reading:
         for number in reversed([each for each in journal_files(self._folder) if each > self.done]):
             path = journal_path(self._folder, number)
             try:
-                found.append((number, path if self._holder is None else self._holder.hold(path)))
+                if self._holder is not None:
+                    found.append((number, self._holder.hold(path)))
+                else:
+                    require_as_written(self._disk, path)
+                    found.append((number, path))
             except FileNotFoundError:
                 break
         return found[::-1]

@@ -5,6 +5,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.journal_checks import check_path, read_check
+
 if TYPE_CHECKING:
     from tocsin.live.storage.journal_writer import JournalWriter
 
@@ -13,45 +16,67 @@ def journal_path(folder: Path, file: int) -> Path:
     return folder / f"{file:010d}.arrow"
 
 
-def journal_files(folder: Path) -> list[int]:
-    return sorted(int(path.stem) for path in folder.glob("*.arrow") if path.stem.isdigit())
+def journal_files(folder: Path, disk: Disk | None = None) -> list[int]:
+    names = (Disk() if disk is None else disk).names(folder)
+    return sorted(int(name[:-6]) for name in names if name.endswith(".arrow") and name[:-6].isdigit())
 
 
 class JournalFolder:
     """Written by the member that lives there."""
 
-    def __init__(self, site_dir: Path, keep_bytes: int, keep_seconds: int) -> None:
+    def __init__(self, site_dir: Path, keep_bytes: int, keep_seconds: int, disk: Disk | None = None) -> None:
+        self._disk = Disk() if disk is None else disk
         self.stat_dropped = 0  # Arrow files that retention has removed
         self._site_dir = site_dir
         self._folder = site_dir / "journal"
         self._keep_bytes = keep_bytes
         self._keep_seconds = keep_seconds
         self._writer: JournalWriter | None = None
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for stray in self._folder.glob("*.arrow.part"):
-            stray.unlink()
-        files = journal_files(self._folder)
+        self._disk.make_folder(self._folder)
+        for name in self._disk.names(self._folder):
+            if name.endswith(".part"):
+                self._disk.remove(self._folder / name)
+        files = journal_files(self._folder, self._disk)
         self.next_file = files[-1] + 1 if files else 0  # the first file of the log that is not yet here
+        newest = read_check(self._disk, self._folder, files[-1]) if files else None
+        self._ran_before_us = 0 if newest is None else newest.ran_us
+        self._started_us = time.monotonic_ns() // 1000
 
     def add(self, file: int) -> None:
         """Turn one closed file into an Arrow file; runs in a thread, one call at a time, in order."""
         if self._writer is None:
             from tocsin.live.storage.journal_writer import JournalWriter  # Arrow is heavy: not before a file is closed
 
-            self._writer = JournalWriter(self._site_dir)
-        self._writer.write(file)
+            self._writer = JournalWriter(self._site_dir, self._disk)
+        self._writer.write(file, self._ran_us())
         self.next_file = file + 1
-        self.retain(time.time())
+        self.retain()
 
-    def retain(self, now: float) -> None:
-        """Drop the oldest files above the limits; the newest always stays."""
-        files = journal_files(self._folder)
-        sizes = {number: journal_path(self._folder, number).stat() for number in files}
-        total = sum(stat.st_size for stat in sizes.values())
+    def _ran_us(self) -> int:
+        """The journal's clock: how long the member ran, over all its lives. It never jumps."""
+        return self._ran_before_us + time.monotonic_ns() // 1000 - self._started_us
+
+    def retain(self) -> None:
+        """Drop the oldest files above the limits, in their order; the newest always stays."""
+        files = journal_files(self._folder, self._disk)
+        sizes = {number: self._size(journal_path(self._folder, number)) for number in files}
+        total = sum(sizes.values())
         for number in files[:-1]:
-            too_old = 0 < self._keep_seconds < now - sizes[number].st_mtime
-            if total <= self._keep_bytes and not too_old:
+            if total <= self._keep_bytes and not self._is_too_old(number):
                 return
-            journal_path(self._folder, number).unlink()
-            total -= sizes[number].st_size
+            self._disk.remove(journal_path(self._folder, number))
+            if check_path(self._folder, number).name in self._disk.names(self._folder):
+                self._disk.remove(check_path(self._folder, number))
+            total -= sizes[number]
             self.stat_dropped += 1
+
+    def _size(self, path: Path) -> int:
+        descriptor = self._disk.open_to_read(path)
+        try:
+            return self._disk.size(descriptor)
+        finally:
+            self._disk.close(descriptor)
+
+    def _is_too_old(self, file: int) -> bool:
+        check = read_check(self._disk, self._folder, file) if self._keep_seconds > 0 else None
+        return check is not None and self._ran_us() - check.ran_us > self._keep_seconds * 1_000_000

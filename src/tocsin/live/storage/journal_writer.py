@@ -5,7 +5,6 @@ goes on from file to file, also after a restart.
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +13,9 @@ import msgspec
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
+from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.identity import read_identity
+from tocsin.live.storage.journal_checks import CheckedSink, FileCheck, check_path
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
@@ -30,27 +31,33 @@ FIRST_VERSION_COLUMNS: Final = frozenset(("frame", "count"))  # of the journals 
 class JournalWriter:
     """Writes one file after the other; large messages may begin in one and end in the next."""
 
-    def __init__(self, site_dir: Path) -> None:
+    def __init__(self, site_dir: Path, disk: Disk) -> None:
+        self._disk = disk
         self._folder = site_dir / "journal"
-        self._log = LogReader(site_dir / "wal", beside_writer=False)
-        self._identity = read_identity(site_dir)
+        self._log = LogReader(site_dir / "wal", disk)
+        self._identity = read_identity(site_dir, disk)
         self._maker = RowMaker(self._identity, self._log)
         self._next_file = -1  # the file before which the maker stands; -1: none
 
-    def write(self, file: int) -> None:
+    def write(self, file: int, ran_us: int) -> None:
+        """The Arrow file appears when it and its checksum are on the disk. `ran_us`: the journal's clock."""
         if file != self._next_file:
             self._begin_at(file)
         self._next_file = -1
         target = journal_path(self._folder, file)
         part = target.with_suffix(".arrow.part")
-        write_arrow(part, self._maker.standing(), file_batches(self._maker, self._log, file))
-        os.replace(part, target)
+        batches = file_batches(self._maker, self._log, file)
+        check = write_arrow(self._disk, part, self._maker.standing(), batches, ran_us)
+        self._disk.write_whole(check_path(self._folder, file), msgspec.json.encode(check))
+        self._disk.rename(part, target)
+        self._disk.sync_folder(self._folder)
         self._next_file = file + 1
 
     def _begin_at(self, file: int) -> None:
         self._maker = RowMaker(self._identity, self._log)
-        before = max((number for number in journal_files(self._folder) if number < file), default=-1)
-        standing = Standing() if before < 0 else standing_after(journal_path(self._folder, before))
+        files = journal_files(self._folder, self._disk)
+        before = max((number for number in files if number < file), default=-1)
+        standing = Standing() if before < 0 else standing_after(journal_path(self._folder, before), self._disk)
         self._maker.go_on_from(standing_at(self._log, file, before, standing))
 
 
@@ -84,9 +91,9 @@ def standing_of(path: Path) -> Standing:
         return _standing_in(reader, path)
 
 
-def standing_after(path: Path) -> Standing:
+def standing_after(path: Path, disk: Disk | None = None) -> Standing:
     """Where the rows stand after an Arrow file."""
-    with arrow_file(path) as reader:
+    with arrow_file(path, disk) as reader:
         standing = _standing_in(reader, path)
         rows = sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
         if rows == 0:
@@ -97,11 +104,11 @@ def standing_after(path: Path) -> Standing:
 
 
 @contextlib.contextmanager
-def arrow_file(path: Path) -> Iterator[Any]:
+def arrow_file(path: Path, disk: Disk | None = None) -> Iterator[Any]:
     """A reader of an Arrow file. What cannot be read of it is told in one line; FileNotFoundError if it is gone."""
     try:
-        with pa.memory_map(str(path)) as source:
-            yield pa.ipc.open_file(source)
+        content = (Disk() if disk is None else disk).map_to_read(path)
+        yield pa.ipc.open_file(pa.BufferReader(pa.py_buffer(content)))
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
@@ -120,12 +127,14 @@ def _standing_in(reader: Any, path: Path) -> Standing:
         raise InputError(f"{path}: expected a file of a journal, found no `{STANDING_KEY.decode()}` in it") from None
 
 
-def write_arrow(path: Path, standing: Standing, batches: Iterator[Any]) -> None:
-    """Write an Arrow file, and see that it is on the disk."""
+def write_arrow(disk: Disk, path: Path, standing: Standing, batches: Iterator[Any], ran_us: int = 0) -> FileCheck:
+    """Write an Arrow file, its owner's alone, and see that it is on the disk."""
     schema = JOURNAL.with_metadata({CLOCK_KEY: SITE_CLOCKS, STANDING_KEY: msgspec.json.encode(standing)})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
+    sink = CheckedSink(disk, path)
+    try:
+        with pa.ipc.new_file(pa.PythonFile(sink, "w"), schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return sink.finish(ran_us)
+    finally:
+        sink.close()

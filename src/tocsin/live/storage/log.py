@@ -1,22 +1,33 @@
 """The log: what a step of the machine makes durable is written as one, and after a crash is there as one.
 
 The driver stages operations, and commits them: `layout` decides where the batch goes, `write` writes it (and may run in
-a thread), `apply` makes it part of the state that is read back. `Log` knows the format and the files; when to commit,
-and whether to wait for the disk, is the driver's business.
+a thread), `apply` makes it part of the state that is read back. `Log` knows what the operations mean; how their bytes
+lie, what is found after a crash, and what is synced when are the business of `file_format`, `recovery` and
+`log_writer`; when to commit, and whether to wait for the disk, is the driver's.
 """
 
-import os
 import time
 from pathlib import Path
 
+from tocsin.live.errors import Damaged
 from tocsin.live.storage.batch import Batch
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.file_format import (
+    BATCHES_AT,
+    SECRET_BYTES,
+    BatchRead,
+    content_check,
+    encode_batch,
+    encode_header,
+)
 from tocsin.live.storage.log_files import LogFiles
 from tocsin.live.storage.log_format import (
     Broadcast,
     Checkpoint,
     Deliver,
+    FileEnd,
+    FileHeader,
     GroupState,
-    MappedFile,
     Missed,
     Op,
     Persist,
@@ -25,14 +36,12 @@ from tocsin.live.storage.log_format import (
     Start,
     Stop,
     View,
-    check_version,
-    content_sizes,
-    encode_batch,
-    log_files_in,
-    log_path,
-    read_batches,
 )
+from tocsin.live.storage.log_writer import LogWriter
 from tocsin.live.storage.logged_frames import LoggedFrames
+from tocsin.live.storage.marks import NOBODY
+from tocsin.live.storage.recovery import State, recover
+from tocsin.live.storage.refusal import refusal
 
 KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
@@ -41,82 +50,118 @@ PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 class Laid:
     """A batch that has its place in a file."""
 
-    def __init__(self, file: int, offset: int, batch: Batch, head: bytes) -> None:
-        self.file = file
+    def __init__(self, offset: int, batch: Batch, head: bytes, end: FileEnd, header: bytes, secret: bytes) -> None:
+        self.file = end.file
         self.offset = offset
         self.batch = batch
         self.head = head
         self.contents_at = offset + len(head)
-        self.length = len(head) + sum(map(len, batch.contents))
+        self.end = end
+        self.header = header  # if the batch begins a file; else b""
+        self.secret = secret
+
+
+class KeptRecord:
+    """Where a live record of the protocol lies, and its checksums."""
+
+    __slots__ = ("carried", "carried_check", "check", "file", "offset", "size")
+
+    def __init__(self, file: int, offset: int, size: int, check: int, carried: int, carried_check: int) -> None:
+        self.file = file
+        self.offset = offset
+        self.size = size
+        self.check = check
+        self.carried = carried  # so many bytes at its end have a checksum of their own
+        self.carried_check = carried_check
 
 
 class Log:
-    """One member's log, opened by its only writer."""
+    """One member's log, opened by its only writer. `Damaged` if something that is needed is not as it was written."""
 
-    def __init__(self, folder: Path, groups: int, file_bytes: int, syncs: bool = True) -> None:
-        self._syncs = syncs  # whether a new file's name has to be safe from a power loss before it is used
-        self.frames = LoggedFrames(groups)
+    def __init__(
+        self,
+        folder: Path,
+        groups: int,
+        file_bytes: int,
+        syncs: bool = True,
+        disk: Disk | None = None,
+        group_id: bytes = NOBODY,
+    ) -> None:
+        self._disk = Disk() if disk is None else disk
+        self.frames = LoggedFrames(groups, self._disk)
         self.life = -1  # of the last start found
         self.clean = True  # whether the last life ended in order
         self.next_number = 0  # of this member's next message
         self.view: View | None = None
-        self.cut_bytes = 0  # of a torn tail, found at the start
-        self.records: list[tuple[int, int, int]] = []  # file, offset, size: live records of the protocol, oldest first
+        self.in_doubt = ""  # what may be missing at the end of what was found, and why
+        self.cut_bytes = 0  # that were written behind the end of what was found
+        self.incarnation = NOBODY  # of the folder
+        self.records: list[KeptRecord] = []  # live records of the protocol, oldest first
         self._record_bytes = 0  # of the live records
         self.file = -1  # the file being written; -1 before the first
         self._folder = folder
         self._file_bytes = file_bytes
-        self._offset = 0  # where the next batch goes
+        self._group_id = group_id
+        self._secret = b""  # of the present file
+        self._end = FileEnd(-1, 0, 0)  # of what is laid out: where the next batch goes
         self._snapshot_end = 0  # about where the present file's snapshot ends
         self._begun = False  # whether a first snapshot was applied
-        self._full = False  # whether the present file takes no more
+        self._full = True  # whether the present file takes no more
         self._staged = Batch()
-        self._known: dict[int, tuple[bytes, int, int]] = {}  # identity -> payload, file, offset
+        self._known: dict[int, tuple[bytes, int, int, int]] = {}  # identity -> payload, file, offset, checksum
         self._known_bytes = 0
-        folder.mkdir(parents=True, exist_ok=True)
-        self._files = LogFiles(folder, self.frames.files)
+        self._files = LogFiles(self.frames.files)
+        self._writer = LogWriter(self._disk, folder, self.frames.files, file_bytes, syncs)
+        self._disk.make_folder(folder)
         self._recover()
 
     # Recovery
 
     def _recover(self) -> None:
-        files = log_files_in(self._folder)
-        for place, file in enumerate(files):
-            end, size, recycled = self._replay(file)
-            if end > 0:
-                self.file = file
-                self._offset = end
-                self._files.ends[file] = self._frame_ends()
-            if end < size or end == 0:
-                self.cut_bytes += 0 if recycled else size - end
-                self._files.cut(files[place:], end)
-                break
-        self._files.ends.pop(self.file, None)
+        found = recover(self._disk, self._folder, State(self._replay, self._positions))
+        if found.damage:
+            raise Damaged(refusal(self._folder, found), tuple(each for bad in found.damage for each in bad.lost))
+        self.in_doubt = found.in_doubt
+        self.cut_bytes = found.cut_bytes
+        known = found.mark.incarnation if found.mark is not None else NOBODY
+        for header in found.headers.values():
+            known = header.incarnation
+        self.incarnation = known if known != NOBODY else self._disk.random(len(NOBODY))
+        self._writer.open(found, self._group_id, self.incarnation)
+        self.file = max(found.ends, default=found.first - 1)
+        if self.file in found.ends:
+            self._end = found.ends[self.file]
+        for file in self._files.ends:
+            self._files.sizes[file] = found.ends[file].end
         for index in self.frames.groups:
             index.trim_missing(self.frames.files)
 
-    def _replay(self, file: int) -> tuple[int, int, bool]:
-        """Take over a file's batches; where the good ones end, the file's size, and whether it was another one
-        before."""
-        path = log_path(self._folder, file)
-        mapped = MappedFile(path)
-        end = 0
-        recycled = False
-        size = len(mapped.view)
-        try:
-            check_version(path, mapped.view)
-            for batch in read_batches(mapped.view, file):
-                if end == 0:
-                    if not batch.operations.ops or not isinstance(batch.operations.ops[0], Snapshot):
-                        break
-                    self._files.open_found(file)
-                    recycled = batch.operations.ops[0].recycled
-                    self._files.begins[file] = _oldest_needed(batch.operations.ops[0].groups)
-                self._apply_ops(batch.operations.ops, file, batch.contents_at, [])
-                end = batch.end
-        finally:
-            mapped.close()
-        return end, size, recycled
+    def _replay(self, file: int, batch: BatchRead) -> str:
+        """Take over a batch; in what it contradicts those before it."""
+        first = batch.operations.ops[0] if batch.operations.ops else None
+        if isinstance(first, Snapshot) and batch.offset == BATCHES_AT:
+            if self._begun:
+                contradiction = self._contradiction(first)
+                if contradiction:
+                    return contradiction
+                self._files.end(self.file, 0, self._frame_ends())
+            self.file = file
+            self._files.begin(file, _oldest_needed(first.groups))
+        self._apply_ops(batch.operations.ops, file, batch.contents_at, [])
+        return ""
+
+    def _contradiction(self, op: Snapshot) -> str:
+        """A file's snapshot repeats what the files before it say."""
+        for group, state in enumerate(op.groups):
+            found = self.frames.group(group).state()
+            if found != state:
+                return f"group {group} stands at {state.end}, {state.position}, not at {found.end}, {found.position}"
+        if (op.life, op.next_number, op.view) != (self.life, self.next_number, self.view):
+            return "another life, number or view"
+        return ""
+
+    def _positions(self) -> list[int]:
+        return [index.position for index in self.frames.groups]
 
     # Staging and committing
 
@@ -135,14 +180,14 @@ class Log:
     def stage_checkpoint(self, records: list[bytes]) -> None:
         self._staged.add_checkpoint(records)
 
-    def place_of(self, payload: bytes) -> tuple[int, int]:
-        """Where the log has these bytes already, as the end of a record: file and offset, or -1."""
+    def place_of(self, payload: bytes) -> tuple[int, int, int]:
+        """Where the log has these bytes already, as the end of a record: file, offset and checksum; or -1."""
         known = self._known.pop(id(payload), None)
         if known is None:
             self._staged.forget(payload)
-            return -1, 0
+            return -1, 0, 0
         self._known_bytes -= len(payload)
-        return (known[1], known[2]) if self._files.pin(known[1]) else (-1, 0)
+        return (known[1], known[2], known[3]) if self._files.pin(known[1]) else (-1, 0, 0)
 
     def staged(self) -> int:
         return len(self._staged.ops)
@@ -156,49 +201,73 @@ class Log:
 
     def layout(self) -> Laid:
         """Give the staged operations their place. Everything laid out before must have been applied."""
-        if self.file < 0 or self._is_full():
-            self._open_next()
+        header = self._open_next() if self.file < 0 or self._is_full() else b""
         batch = self._staged
-        head, _ = encode_batch(self.file, time.time_ns() // 1000, batch.ops, batch.contents)
-        laid = Laid(self.file, self._offset, batch, head)
-        self._offset += laid.length
         self._staged = Batch()
-        return laid
+        offset = self._end.end
+        length = sum(map(len, batch.contents))
+        time_us = time.time_ns() // 1000
+        synced = self._writer.synced()
+        head, check = encode_batch(self._secret, offset, self._end.check, synced, time_us, batch.ops, length)
+        self._end = FileEnd(self.file, offset + len(head) + length, check)
+        return Laid(offset, batch, head, self._end, header, self._secret)
 
     def _is_full(self) -> bool:
         """The next file repeats the live records. So it begins with a checkpoint, which replaces them; or, when none
         comes, after as much as they are, and more, has been written besides."""
-        written = self._offset - self._snapshot_end
+        written = self._end.end - BATCHES_AT - self._snapshot_end
         if self._full or (self._staged.replaces_records() and written >= self._file_bytes):
             return True
         return written >= max(PATIENCE * self._file_bytes, self._record_bytes)
 
-    def _open_next(self) -> None:
-        """Start a file: its first operation is a snapshot of all that older files say, but for frames."""
+    def _open_next(self) -> bytes:
+        """Lay out a new file: its header, and its first operation, a snapshot of all that older files say, but for
+        frames."""
         records = [] if self._staged.replaces_records() else self.read_records()
         groups = tuple(index.state() for index in self.frames.groups)
-        if self.file >= 0:
-            self._files.end(self.file, self._offset, self._frame_ends())
-        recycled = self._files.make(self.file + 1, self._syncs)
+        before = None if self._end.file < 0 else self._end
+        if self.file in self._files.begins:
+            self._files.end(self.file, self._end.end, self._frame_ends())
         self.file += 1
-        self._offset = 0
         self._full = False
-        self._files.begins[self.file] = _oldest_needed(groups)
+        self._secret = self._disk.random(SECRET_BYTES)
+        mark = self._writer.synced()
+        time_us = time.time_ns() // 1000
+        header, check = encode_header(
+            FileHeader(self._group_id, self.incarnation, self.file, self._secret, before, mark, time_us)
+        )
+        self._end = FileEnd(self.file, BATCHES_AT, check)
+        self._files.begin(self.file, _oldest_needed(groups))
         sizes = tuple(map(len, records))
-        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, recycled)
+        checks = tuple(map(content_check, records))
         self._snapshot_end = sum(sizes)
-        self._staged.put_first(snapshot, records)
+        self._staged.put_first(Snapshot(self.life, self.next_number, self.view, groups, sizes, checks), records)
+        return header
 
     def write(self, laid: Laid) -> None:
-        """Write a batch; safe to run in a thread."""
+        """Write a batch, and begin its file if it is the first; safe to run in a thread."""
+        if laid.header:
+            self._writer.begin(laid.file, laid.header, laid.secret)
         buffers: list[bytes | memoryview] = [laid.head, *laid.batch.contents]
-        if len(buffers) > 512:
-            buffers = [b"".join(buffers)]
-        self._files.write(laid.file, laid.offset, buffers, laid.length)
+        self._writer.write(buffers, laid.offset, laid.end.end - laid.offset, laid.end)
 
     def sync(self) -> None:
         """Make everything written durable against a power loss; safe to run in a thread."""
-        self._files.sync(self.file)
+        self._writer.sync()
+
+    def secure(self, file: int) -> None:
+        """Make the beginning of the newest file, which is this one, durable, so that older ones can be released without
+        a sync of everything; safe to run in a thread."""
+        self._writer.secure(file)
+
+    def rest(self) -> None:
+        """Nothing is under way: what is known of the last sync becomes durable, too; safe to run in a thread."""
+        self._writer.rest()
+
+    def settle(self) -> None:
+        """What was in doubt is so no longer: the protocol knows what was behind. Safe to run in a thread."""
+        self._writer.settle()
+        self.in_doubt = ""
 
     def apply(self, laid: Laid) -> None:
         """The batch is written: its operations become what is read back."""
@@ -214,13 +283,16 @@ class Log:
         for op in ops:
             if isinstance(op, Deliver):
                 self.frames.group(op.group).append(op, file, offset)
-                if op.file >= 0 and op.file != file:
+                if op.file < 0:
+                    offset += op.size
+                elif op.file != file:
                     self._files.refer(op.file, file, self._frame_ends())
             elif isinstance(op, Persist):
-                self.records.append((file, offset, op.size))
+                self.records.append(KeptRecord(file, offset, op.size, op.check, op.carried, op.carried_check))
                 self._record_bytes += op.size
+                offset += op.size
                 if records < len(carried) and carried[records]:
-                    self._know(carried[records], file, offset + op.size - len(carried[records]))
+                    self._know(carried[records], file, offset - op.carried, op.carried_check)
                 records += 1
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
@@ -234,27 +306,28 @@ class Log:
                 if op.origin < 0:
                     self.frames.group(op.group).skip(op.first + op.count)
             elif isinstance(op, (Checkpoint, Snapshot)):
-                self.records = []
-                self._record_bytes = sum(op.sizes)
-                at = offset
-                for size in op.sizes:
-                    self.records.append((file, at, size))
-                    at += size
-                if isinstance(op, Snapshot):
-                    self._apply_snapshot(op)
+                self._replace_records(op, file, offset)
+                offset += self._record_bytes
             elif isinstance(op, Start):
                 self.life = op.life
                 self.clean = False
             elif isinstance(op, Stop):
                 self.clean = True
-            for size in content_sizes(op):
-                offset += size
 
-    def _know(self, payload: bytes, file: int, offset: int) -> None:
+    def _replace_records(self, op: Checkpoint | Snapshot, file: int, offset: int) -> None:
+        self.records = []
+        self._record_bytes = sum(op.sizes)
+        for size, check in zip(op.sizes, op.checks, strict=True):
+            self.records.append(KeptRecord(file, offset, size, check, 0, 0))
+            offset += size
+        if isinstance(op, Snapshot):
+            self._apply_snapshot(op)
+
+    def _know(self, payload: bytes, file: int, offset: int, check: int) -> None:
         """Remember where a payload lies; the object is kept, so that its identity stays its own."""
         if id(payload) not in self._known:
             self._known_bytes += len(payload)
-        self._known[id(payload)] = (payload, file, offset)
+        self._known[id(payload)] = (payload, file, offset, check)
         while self._known_bytes > KNOWN_BYTES_MAX:
             oldest = next(iter(self._known))
             self._known_bytes -= len(self._known.pop(oldest)[0])
@@ -274,32 +347,49 @@ class Log:
     # Reading back, and letting go
 
     def read_records(self) -> list[bytes]:
-        return [os.pread(self.frames.files[file], size, offset) for file, offset, size in self.records]
+        """Each is checked on the way."""
+        found: list[bytes] = []
+        for record in self.records:
+            data = self.frames.read_bytes(record.file, record.offset, record.size)
+            split = record.size - record.carried
+            if content_check(memoryview(data)[:split]) != record.check or (
+                record.carried > 0 and content_check(memoryview(data)[split:]) != record.carried_check
+            ):
+                raise Damaged(f"file {record.file} of the log: offset {record.offset}: a protocol's record is damaged")
+            found.append(data)
+        return found
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""
         return sorted(self._files.ends)
 
     def release(self, needed: list[int], archived: int) -> list[int]:
-        """Remove closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
-        that is not yet in the journal; what is not yet there may rest on older frames, which stay, too."""
+        """Forget closed files that hold no frame at or above `needed` (by group) and are below `archived`, the first
+        that is not yet in the journal; what is not yet there may rest on older frames, which stay, too. `recycle`
+        follows."""
         needed = [min(need, self._files.needed_by(archived, group)) for group, need in enumerate(needed)]
         gone = self._files.release(needed, archived)
+        for file in gone:
+            self._writer.leave(file)
         if gone:
             for group, index in enumerate(self.frames.groups):
                 index.forget(min(needed[group], index.end))
         return gone
 
+    def recycle(self, files: list[int]) -> None:
+        """Let files that were released be written over; safe to run in a thread."""
+        self._writer.recycle(files)
+
     def size_bytes(self) -> int:
-        return self._offset + self._files.closed_bytes()
+        return self._end.end + sum(self._files.sizes.values())
 
     def close_file(self) -> None:
         """Begin a new file with the next batch: the present one goes to the journal whole."""
         self._full = True
 
     def close(self) -> None:
-        """Let go of the files; what an overwritten one holds behind its last batch goes, too."""
-        self._files.close(self.file, self._offset)
+        """Let go of the files."""
+        self._writer.close()
 
     def _frame_ends(self) -> list[int]:
         return [index.end for index in self.frames.groups]

@@ -1,27 +1,20 @@
-"""Reading a member's log from outside, file by file: what was noted, and the frames that were delivered.
+"""Reading a member's log from outside, file by file: what was noted, and the frames that were delivered, each checked.
 
 Whoever makes rows of the journal reads the log through this, and nothing else: how its bytes lie is not their business.
+The member may be running, and write over a file at any moment: files that have left the log are told from damage.
 """
 
-import os
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from tocsin.live.storage.log_format import (
-    CopiedFile,
-    Deliver,
-    MappedFile,
-    Op,
-    Snapshot,
-    check_version,
-    content_sizes,
-    log_files_in,
-    log_path,
-    read_batches,
-)
-
-READ_BYTES_MAX: Final = 32 << 20  # of frames, before what was mapped is let go of
+from tocsin.live.errors import Damaged
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.file_format import BatchRead, content_check, contents_of, log_path
+from tocsin.live.storage.file_walk import FileWalk, log_files, read_header
+from tocsin.live.storage.log_format import Deliver, Op, Snapshot
+from tocsin.live.storage.marks import read_marks
 
 
 class Noted(NamedTuple):
@@ -35,91 +28,145 @@ class Noted(NamedTuple):
 
 
 class LogReader:
-    """One member's log. `beside_writer`: the member may be running, and write over a file at any moment."""
+    """One member's log."""
 
-    def __init__(self, folder: Path, beside_writer: bool) -> None:
+    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self._folder = folder
-        self._kind = CopiedFile if beside_writer else MappedFile
+        self._disk = Disk() if disk is None else disk
 
     def files(self) -> list[int]:
         """The numbers of the files, oldest first."""
-        return log_files_in(self._folder)
+        return log_files(self._disk, self._folder)
 
     def has(self, file: int) -> bool:
-        return log_path(self._folder, file).exists()
+        return log_path(self._folder, file).name in self._disk.names(self._folder)
 
     def snapshot(self, file: int) -> tuple[int, Snapshot] | None:
         """How things stood when a file was begun, and when that was; None if not even that was written whole."""
-        files = _OpenFiles(self._folder, self._kind)
-        try:
-            first = next(read_batches(files.view(file), file), None)
-        finally:
-            files.close()
-        if first is None or not isinstance(first.operations.ops[0], Snapshot):
-            return None
-        return first.operations.time_us, first.operations.ops[0]
+        with self._walk(file) as walk:
+            if walk.header is not None:
+                for batch, _ in walk.batches():
+                    first = batch.operations.ops[0]
+                    return (batch.operations.time_us, first) if isinstance(first, Snapshot) else None
+        return None
 
-    def frame(self, place: tuple[int, int, int]) -> bytes:
-        """The frame at a place: file, offset and size. FileNotFoundError as of `read`."""
-        file, offset, size = place
-        path = log_path(self._folder, file)
-        with open(path, "rb") as opened:
-            frame = os.pread(opened.fileno(), size, offset)
-        path.stat()
+    def frame(self, place: tuple[int, int, int, int]) -> bytes:
+        """The frame at a place: file, offset, size and checksum. FileNotFoundError as of `read`."""
+        file, offset, size, check = place
+        frames = _Frames(self._disk, self._folder)
+        try:
+            frame = frames.read(file, offset, size)
+            frames.require_there()
+        finally:
+            frames.close()
+        if content_check(frame) != check:
+            raise Damaged(f"{log_path(self._folder, file)}: offset {offset}: a frame is damaged")
         return frame
 
     def read(self, file: int, with_frames: bool = True) -> Iterator[Noted]:
         """What a file says, in order. FileNotFoundError if it, or one that it refers to, is not there, or has left the
         log meanwhile: then nothing that was read counts, for it may have been written over. Without frames, files that
-        it refers to may be missing."""
-        files = _OpenFiles(self._folder, self._kind)
+        it refers to may be missing. Damaged if something is not as it was written, and must be there."""
+        limit = self._ended(file)
+        needed = limit if limit >= 0 else self._synced(file)  # before reading: a member that runs goes on writing
+        frames = _Frames(self._disk, self._folder)
         try:
-            view = files.view(file)
-            held = 0
-            for batch in read_batches(view, file):
-                at = batch.contents_at
-                for op in batch.operations.ops:
-                    size = sum(content_sizes(op))
-                    frame = b""
-                    if isinstance(op, Deliver) and with_frames:
-                        if op.file >= 0:
-                            frame = bytes(files.view(op.file)[op.offset : op.offset + op.size])
-                        else:
-                            frame = bytes(view[at : at + size])
-                    yield Noted(batch.operations.time_us, op, frame, file, at)
-                    at += size
-                    held += len(frame)
-                if held >= READ_BYTES_MAX:
-                    files.let_go()
-                    held = 0
-            files.require_there()
+            with self._walk(file) as walk:
+                if walk.header is not None:
+                    yield from self._batches(walk, limit, needed, frames, with_frames)
+                frames.require_there()
+                self._require_there(walk, limit)
+                if walk.end < needed or (walk.header is None and needed > 0):
+                    raise Damaged(f"{log_path(self._folder, file)}: offset {walk.end}: damaged up to offset {needed}")
         finally:
-            files.close()
+            frames.close()
+
+    def _batches(
+        self, walk: FileWalk, limit: int, needed: int, frames: "_Frames", with_frames: bool
+    ) -> Iterator[Noted]:
+        for batch, damaged in walk.batches():
+            if 0 <= limit <= batch.offset:
+                return  # it was cut here, and the log went on in the next file
+            if damaged:
+                self._require_there(walk, limit)
+                if batch.end > needed:
+                    return  # it is being written
+                raise Damaged(f"{log_path(self._folder, walk.file)}: offset {batch.offset}: contents are damaged")
+            yield from self._noted(walk, batch, frames, with_frames)
+
+    def _noted(self, walk: FileWalk, batch: BatchRead, frames: "_Frames", with_frames: bool) -> Iterator[Noted]:
+        at = batch.contents_at
+        for op in batch.operations.ops:
+            size = sum([each for each, _ in contents_of(op)])
+            frame = b""
+            if isinstance(op, Deliver) and with_frames:
+                if op.file < 0:
+                    frame = bytes(walk.data(at, size))
+                else:
+                    frame = frames.read(op.file, op.offset, op.size)
+                    if content_check(frame) != op.check:
+                        frames.require_there()
+                        raise Damaged(f"{log_path(self._folder, op.file)}: offset {op.offset}: a frame is damaged")
+            yield Noted(batch.operations.time_us, op, frame, walk.file, at)
+            at += size
+
+    @contextlib.contextmanager
+    def _walk(self, file: int) -> Iterator[FileWalk]:
+        walk = FileWalk(self._disk, self._folder, file)
+        try:
+            yield walk
+        finally:
+            walk.close()
+
+    def _synced(self, file: int) -> int:
+        """Up to where a file was synced, as the marks say."""
+        mark = read_marks(self._disk, self._folder)
+        return mark[1].offset if mark is not None and mark[1].file == file else 0
+
+    def _ended(self, file: int) -> int:
+        """Where a file ended, as the next one says; -1 if there is none."""
+        header = read_header(self._disk, self._folder, file + 1)
+        if header is None or header.file != file + 1 or header.before is None or header.before.file != file:
+            return -1
+        return header.before.end
+
+    def _require_there(self, walk: FileWalk, limit: int) -> None:
+        """The file is still the one that was opened, and ends where it did: where it was cut meanwhile, look again."""
+        path = log_path(self._folder, walk.file)
+        require_there(self._disk, path)
+        now = read_header(self._disk, self._folder, walk.file)
+        if now != walk.header or (limit < 0 and 0 <= self._ended(walk.file) < walk.end):
+            raise FileNotFoundError(2, "has left the log", str(path))
 
 
-class _OpenFiles:
-    """The files of a log, opened when first asked for."""
+def require_there(disk: Disk, path: Path) -> None:
+    if path.name not in disk.names(path.parent):
+        raise FileNotFoundError(2, "no such file", str(path))
 
-    def __init__(self, folder: Path, kind: type[MappedFile] | type[CopiedFile]) -> None:
+
+class _Frames:
+    """Files of a log that others refer to, opened when first asked for."""
+
+    def __init__(self, disk: Disk, folder: Path) -> None:
+        self._disk = disk
         self._folder = folder
-        self._kind = kind
-        self._open: dict[int, MappedFile | CopiedFile] = {}
+        self._open: dict[int, int] = {}
 
-    def view(self, file: int) -> memoryview:
+    def read(self, file: int, offset: int, size: int) -> bytes:
+        path = log_path(self._folder, file)
         if file not in self._open:
-            path = log_path(self._folder, file)
-            self._open[file] = self._kind(path)
-            check_version(path, self._open[file].view)
-        return self._open[file].view
+            self._open[file] = self._disk.open_to_read(path)
+        try:
+            return self._disk.read(self._open[file], size, offset)
+        except OSError as error:
+            raise Damaged(
+                f"{path}: offset {offset}: cannot be read: {(error.strerror or str(error)).lower()}"
+            ) from None
 
     def require_there(self) -> None:
         for file in self._open:
-            log_path(self._folder, file).stat()
-
-    def let_go(self) -> None:
-        for file in self._open.values():
-            file.let_go()
+            require_there(self._disk, log_path(self._folder, file))
 
     def close(self) -> None:
-        for file in self._open.values():
-            file.close()
+        for descriptor in self._open.values():
+            self._disk.close(descriptor)

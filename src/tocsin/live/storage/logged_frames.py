@@ -1,11 +1,13 @@
 """Where each delivered frame lies in the log: the delivery log that a protocol reads back."""
 
-import os
 from array import array
 from collections import deque
 from typing import Final
 
 from tocsin.core.machine import DeliveryLog, Entry, GroupId
+from tocsin.live.errors import Damaged
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.file_format import content_check
 from tocsin.live.storage.log_format import Deliver, GroupState
 
 _OFFSET_BITS: Final = 40  # a file of the log is below a terabyte
@@ -27,6 +29,7 @@ class GroupIndex:
         self._origin = array("I")
         self._frame = array("Q")
         self._count = array("I")  # messages that end in the frame
+        self._check = array("Q")  # of the frame's bytes
 
     def restore(self, state: GroupState) -> None:
         """Begin an empty index where a snapshot stands."""
@@ -45,6 +48,7 @@ class GroupIndex:
         self._origin.append(op.origin)
         self._frame.append(op.frame)
         self._count.append(op.count)
+        self._check.append(op.check)
         if op.is_open:
             self.unfinished.setdefault(op.origin, self.end)
         elif op.origin in self.unfinished:
@@ -56,7 +60,7 @@ class GroupIndex:
         """Take the newest frame back; `begins`: where its origin's unfinished message then begins, or -1."""
         origin = self._origin[-1]
         self.position -= self._count.pop()
-        for column in (self._where, self._size, self._origin, self._frame):
+        for column in (self._where, self._size, self._origin, self._frame, self._check):
             column.pop()
         self.end -= 1
         if self._ended and self._ended[-1][0] == self.end:
@@ -71,7 +75,7 @@ class GroupIndex:
         self.base = self.end = self.trimmed = position
         self.unfinished.clear()
         self._ended.clear()
-        for column in (self._where, self._size, self._origin, self._frame, self._count):
+        for column in (self._where, self._size, self._origin, self._frame, self._count, self._check):
             del column[:]
 
     def needed_from(self, trimmed: int) -> int:
@@ -86,15 +90,15 @@ class GroupIndex:
         """Drop index entries below a position."""
         drop = min(position, self.end) - self.base
         if drop >= FORGET_MIN:
-            for column in (self._where, self._size, self._origin, self._frame, self._count):
+            for column in (self._where, self._size, self._origin, self._frame, self._count, self._check):
                 del column[:drop]
             self.base += drop
 
-    def place(self, position: int) -> tuple[int, int, int]:
-        """File number, offset and size of a frame's bytes."""
+    def place(self, position: int) -> tuple[int, int, int, int]:
+        """File number, offset, size and checksum of a frame's bytes."""
         at = position - self.base
         where = self._where[at]
-        return where >> _OFFSET_BITS, where & ((1 << _OFFSET_BITS) - 1), self._size[at]
+        return where >> _OFFSET_BITS, where & ((1 << _OFFSET_BITS) - 1), self._size[at], self._check[at]
 
     def trim_missing(self, files: dict[int, int]) -> None:
         """After a restart: frames whose bytes lay in a file that was let go of were not needed, nor those before."""
@@ -110,9 +114,10 @@ class GroupIndex:
 
 
 class LoggedFrames(DeliveryLog):
-    """Reads frames back by their positions."""
+    """Reads frames back by their positions; each is checked on the way."""
 
-    def __init__(self, groups: int) -> None:
+    def __init__(self, groups: int, disk: Disk) -> None:
+        self._disk = disk
         self.groups = [GroupIndex() for _ in range(groups)]
         self.files: dict[int, int] = {}  # file number -> descriptor
 
@@ -141,7 +146,17 @@ class LoggedFrames(DeliveryLog):
         if position < index.base:
             return entries
         for at in range(position, min(position + count, index.end)):
-            file, offset, size = index.place(at)
+            file, offset, size, check = index.place(at)
             origin, frame, _ = index.about(at)
-            entries.append(Entry(group, origin, frame, os.pread(self.files[file], size, offset)))
+            payload = self.read_bytes(file, offset, size)
+            if len(payload) != size or content_check(payload) != check:
+                raise Damaged(f"file {file} of the log: offset {offset}: frame {at} of group {group} is damaged")
+            entries.append(Entry(group, origin, frame, payload))
         return entries
+
+    def read_bytes(self, file: int, offset: int, size: int) -> bytes:
+        try:
+            return self._disk.read(self.files[file], size, offset)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise Damaged(f"file {file} of the log: offset {offset}: cannot be read: {why}") from None

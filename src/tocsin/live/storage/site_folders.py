@@ -23,7 +23,7 @@ def site_folders(path: Path) -> list[Path]:
 
 def find_site_folders(path: Path) -> list[Path]:
     """The members' folders meant by a path, by name; none if it is something else."""
-    folder = path.parent if path.name == "journal" and _is_or_was_site_folder(path.parent) else path
+    folder = _home_of_journal(path) or _home_of_journal(path.resolve()) or path
     if _is_site_folder(folder):
         return [folder]
     if _holds_log(folder):
@@ -41,6 +41,11 @@ def find_site_folders(path: Path) -> list[Path]:
         if not _is_site_folder(each) and ((each / "journal").is_dir() or (each / "wal").is_dir()):
             _refuse_nameless(each)
     return found
+
+
+def _home_of_journal(path: Path) -> Path | None:
+    """The member's folder, if a path is that of its journal. (Seen from inside, it is `.`; a link has its own name.)"""
+    return path.parent if path.name == "journal" and _is_or_was_site_folder(path.parent) else None
 
 
 def _below(folder: Path) -> list[Path]:

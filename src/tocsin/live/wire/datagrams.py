@@ -1,9 +1,9 @@
 """A sealed packet to MTU-sized datagrams and back.
 
 Each datagram is the packet's header, an offset, and the part of the sealed packet that begins there. Datagrams are not
-sealed one by one: a packet is opened once, when it is whole. What an outsider can do with forged datagrams is bounded
-here: a few unfinished packets of each sender, and the oldest gives way. A lost datagram is asked for again by the
-receiver (`gaps`), a few times, before the protocol has to send the packet again.
+sealed one by one: a packet is opened once, when it is whole. What is kept of unfinished packets is bounded, and no more
+than has come. A lost datagram is asked for again by the receiver (`gaps`), a few times, before the protocol has to send
+the packet again.
 """
 
 import struct
@@ -23,6 +23,7 @@ UNFINISHED_BYTES_PER_SENDER_MAX: Final = 8 << 20
 ASK_AFTER_US: Final = 2_000  # datagrams of a burst arrive within microseconds of one another; longer is a loss
 ASK_TIMES_MAX: Final = 4
 GAPS_MAX: Final = 64  # in one request
+ASK_BYTES: Final = 256  # that must have come of a packet for each request: a request itself takes less
 
 
 class Burst:
@@ -72,26 +73,31 @@ class Splitter:
 class _Unfinished:
     """A packet of which datagrams are missing."""
 
-    __slots__ = ("asked", "buffer", "have", "missing", "touched_at")
+    __slots__ = ("asked", "asked_bytes", "chunks", "received", "total", "touched_at")
 
     def __init__(self, total: int, now: int) -> None:
-        self.buffer = bytearray(total)
-        self.have: dict[int, int] = {}  # offset -> end, of the datagrams that came
-        self.missing = total  # bytes
+        self.total = total  # as its header says; memory is spent only on what has come
+        self.chunks: dict[int, bytes] = {}  # by offset
+        self.received = 0  # bytes
         self.touched_at = now
         self.asked = 0
+        self.asked_bytes = 0  # asked for so far
 
 
 class Assembler:
     """Puts packets together from datagrams that come in any order."""
 
     def __init__(self) -> None:
-        self.stat_evicted = 0  # unfinished packets that gave way to newer ones
+        self.stat_evicted = 0  # unfinished packets that gave way to others
         self._unfinished: dict[int, dict[bytes, _Unfinished]] = {}  # by sender, then by header, oldest first
-        self._bytes: dict[int, int] = {}  # by sender: buffers of unfinished packets
+        self._bytes: dict[int, int] = {}  # by sender: held of unfinished packets
 
     def __len__(self) -> int:
         return sum(len(packets) for packets in self._unfinished.values())
+
+    def has_begun(self, sender: int, header: bytes) -> bool:
+        packets = self._unfinished.get(sender)
+        return packets is not None and header in packets
 
     def add(self, now: int, sender: int, header: bytes, total: int, offset: int, chunk: memoryview) -> bytes | None:
         """The sealed packet, if this datagram was the last one missing."""
@@ -100,35 +106,35 @@ class Assembler:
         packets = self._unfinished.setdefault(sender, {})
         packet = packets.get(header)
         if packet is None:
-            self._make_room(sender, packets, total)
             packet = packets[header] = _Unfinished(total, now)
-            self._bytes[sender] = self._bytes.get(sender, 0) + total
-        if offset in packet.have or len(packet.have) > total // 256 + 1:
+        elif offset in packet.chunks or len(packet.chunks) > total // 256 + 1:
             return None  # came twice; or in crumbs, which no member of ours sends
-        end = offset + len(chunk)
-        packet.buffer[offset:end] = chunk
-        packet.have[offset] = end
-        packet.missing -= len(chunk)
+        packet.chunks[offset] = bytes(chunk)
+        packet.received += len(chunk)
         packet.touched_at = now
-        if packet.missing > 0:
+        self._bytes[sender] = self._bytes.get(sender, 0) + len(chunk)
+        if packet.received < total:
+            self._make_room(sender, packets)
             return None
         self._forget(sender, header)
-        return bytes(packet.buffer)
+        return b"".join([packet.chunks[at] for at in sorted(packet.chunks)])
 
-    def _make_room(self, sender: int, packets: dict[bytes, _Unfinished], total: int) -> None:
-        while packets and (
-            len(packets) >= UNFINISHED_PER_SENDER_MAX
-            or self._bytes.get(sender, 0) + total > UNFINISHED_BYTES_PER_SENDER_MAX
-        ):
-            self._forget(sender, next(iter(packets)))
+    def _make_room(self, sender: int, packets: dict[bytes, _Unfinished]) -> None:
+        """The packet of which least has come gives way: who would push out a genuine one has to send as much."""
+        while len(packets) > UNFINISHED_PER_SENDER_MAX or self._bytes[sender] > UNFINISHED_BYTES_PER_SENDER_MAX:
+            least = min(packets, key=lambda header: packets[header].received)
+            self._forget(sender, least)
             self.stat_evicted += 1
 
     def _forget(self, sender: int, header: bytes) -> None:
         packet = self._unfinished[sender].pop(header)
-        self._bytes[sender] -= len(packet.buffer)
+        self._bytes[sender] -= packet.received
 
     def gaps(self, now: int) -> list[tuple[int, bytes, list[tuple[int, int]]]]:
-        """The packets whose missing datagrams should be asked for now: (sender, header, [(offset, end)])."""
+        """The packets whose missing datagrams should be asked for now: (sender, header, [(offset, end)]).
+
+        Never more is asked for than has come of the packet: whoever sends a part of a packet that was not for us, to
+        make us ask for the rest, gains nothing."""
         found: list[tuple[int, bytes, list[tuple[int, int]]]] = []
         for sender in sorted(self._unfinished):
             packets = self._unfinished[sender]
@@ -142,17 +148,36 @@ class Assembler:
                     continue
                 packet.asked += 1
                 packet.touched_at = now
-                found.append((sender, header, _missing(packet)))
+                gaps = _affordable(packet)
+                if gaps:
+                    found.append((sender, header, gaps))
         return found
+
+
+def _affordable(packet: _Unfinished) -> list[tuple[int, int]]:
+    """The first gaps, or the beginning of one, whose answer costs no more than has come and is not yet asked for."""
+    if packet.received < ASK_BYTES * packet.asked:
+        return []
+    left = packet.received - packet.asked_bytes
+    chunk = max(map(len, packet.chunks.values()))  # datagrams are sent again as they were cut
+    gaps: list[tuple[int, int]] = []
+    for offset, end in _missing(packet):
+        length = end - offset if end - offset <= left else left // chunk * chunk
+        if length == 0:
+            break
+        left -= length
+        gaps.append((offset, offset + length))
+    packet.asked_bytes = packet.received - left
+    return gaps
 
 
 def _missing(packet: _Unfinished) -> list[tuple[int, int]]:
     gaps: list[tuple[int, int]] = []
     at = 0
-    for offset in sorted(packet.have):
+    for offset in sorted(packet.chunks):
         if offset > at:
             gaps.append((at, offset))
-        at = max(at, packet.have[offset])
-    if at < len(packet.buffer):
-        gaps.append((at, len(packet.buffer)))
+        at = max(at, offset + len(packet.chunks[offset]))
+    if at < packet.total:
+        gaps.append((at, packet.total))
     return gaps[:GAPS_MAX]

@@ -6,7 +6,7 @@ dropped here, in bounded work. Injected faults happen to datagrams before all th
 
 import heapq
 import socket
-from typing import Any
+from typing import Any, Final
 
 from tocsin.live.clock import now_us
 from tocsin.live.group_config import Address, Group
@@ -22,14 +22,18 @@ from tocsin.live.wire.seal import HEADER, VERSION, Keyring, Opener
 from tocsin.live.wire.udp import RECEIVE_BYTES, receive
 from tocsin.live.wire.wire_messages import PROBER
 
+OTHER_KEY: Final = "it has another key"
+OTHER_ORDER: Final = "its file has the sites in another order"
+
 
 class Opened:
     """A packet's content."""
 
-    __slots__ = ("address", "content", "sender")
+    __slots__ = ("address", "content", "sender", "session")
 
-    def __init__(self, sender: int, content: bytes, address: Address) -> None:
+    def __init__(self, sender: int, session: bytes, content: bytes, address: Address) -> None:
         self.sender = sender
+        self.session = session
         self.content = content
         self.address = address
 
@@ -37,12 +41,13 @@ class Opened:
 class Receiver:
     """One member's packets from the others."""
 
-    def __init__(self, group: Group, site: int, keyring: Keyring, newest: dict[int, int], injector: Injector) -> None:
+    def __init__(self, group: Group, site: int, keyring: Keyring, injector: Injector) -> None:
         self.drops: dict[str, int] = {}  # datagrams and packets dropped, by reason
+        self.refused: dict[int, str] = {}  # by site at whose address it was sent: why the last datagram was dropped
         self.stat_bytes = 0
         self.assembler = Assembler()
         self._keyring = keyring
-        self._opener = Opener(keyring, newest)
+        self.opener = Opener(keyring)
         self._injector = injector
         self._site = site
         self._own_address = group.addresses[site]
@@ -110,17 +115,17 @@ class Receiver:
             return False
         header = bytes(view[:HEADER_BYTES])
         fields = HEADER.unpack(header)
-        total = fields[7]
+        total = fields[6]
         if total != len(view) - -(-len(view) // size) * DATAGRAM_HEADER_BYTES:
             return False
         sender = self._checked_sender(fields, address)
         if sender < 0:
             return True
         sealed = b"".join([view[at + DATAGRAM_HEADER_BYTES : at + size] for at in range(0, len(view), size)])
-        content, reason = self._opener.open_fields(header, fields, sealed)
+        content, reason = self.opener.open_fields(header, fields, sealed)
         if content is None and reason == "seal":
             return False  # datagrams of several packets: take them one by one
-        self._on_opened(sender, content, reason, address)
+        self._on_opened(sender, fields[4], content, reason, address)
         return True
 
     def _on_datagram(self, view: memoryview, address: Address) -> None:
@@ -132,43 +137,52 @@ class Receiver:
         sender = self._checked_sender(fields, address)
         if sender < 0:
             return
-        total = fields[7]
+        total = fields[6]
         chunk = view[DATAGRAM_HEADER_BYTES:]
         if total == len(chunk):
             sealed: bytes | None = bytes(chunk)
         elif sender == PROBER or total > SEALED_BYTES_MAX:
             self.drop("large")
             return
-        elif self._opener.has_taken(sender, fields[4], fields[5], fields[6]):
-            self.drop("replay")
+        elif not self.assembler.has_begun(sender, header) and not self.opener.may_begin(header, fields):
+            self.drop("part")
             return
         else:
             offset = OFFSET.unpack_from(view, HEADER_BYTES)[0]
             sealed = self.assembler.add(now_us(), sender, header, total, offset, chunk)
         if sealed is not None:
-            content, reason = self._opener.open_fields(header, fields, sealed)
-            self._on_opened(sender, content, reason, address)
+            content, reason = self.opener.open_fields(header, fields, sealed)
+            self._on_opened(sender, fields[4], content, reason, address)
 
     def _checked_sender(self, fields: tuple[Any, ...], address: Address) -> int:
         """The site that the header names, or -1 if this datagram is none of ours."""
         tag, key_id, sender, version = fields[:4]
-        if tag != self._keyring.tag or version != VERSION:
-            self.drop("foreign")
+        if tag != self._keyring.tag:
+            self._refuse("foreign", address, "its datagrams are of another group")
+        elif version != VERSION:
+            self._refuse("version", address, f"it speaks version {version} of the wire, this member version {VERSION}")
         elif not self._keyring.knows(key_id):
-            self.drop("key")
+            self._refuse("key", address, OTHER_KEY)
         elif sender == PROBER:
             return int(sender)
         elif sender == self._site:
-            if address != self._own_address:
-                self.drop("address")  # our own multicast comes back to us; from elsewhere it is a forgery
+            if address != self._own_address:  # our own multicast comes back to us; from elsewhere it is another's
+                self._refuse("address", address, OTHER_ORDER)
         elif self._sources.get(address, -1) != sender:
-            self.drop("address")
+            self._refuse("address", address, OTHER_ORDER)
         else:
             return int(sender)
         return -1
 
-    def _on_opened(self, sender: int, content: bytes | None, reason: str, address: Address) -> None:
+    def _refuse(self, reason: str, address: Address, why: str) -> None:
+        """Drop, and remember why, if it came from a member's address: perhaps its owner waits for it."""
+        self.drop(reason)
+        site = self._sources.get(address, -1)
+        if site >= 0:
+            self.refused[site] = why
+
+    def _on_opened(self, sender: int, session: bytes, content: bytes | None, reason: str, address: Address) -> None:
         if content is None:
             self.drop(reason)
         else:
-            self._opened.append(Opened(sender, content, address))
+            self._opened.append(Opened(sender, session, content, address))

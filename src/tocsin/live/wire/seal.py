@@ -1,23 +1,23 @@
 """Sealing: one AEAD seal over each packet, under a key that no two sessions share.
 
-Keys. A member's start is a *session*: a number that grows from start to start (the greater of the wall clock and the
-last one kept on disk, plus one) and 32 random bits. From the group's key, its identity, the sender and the session,
-HKDF makes the session's own AES-256-GCM key; the nonce is the packet's counter in its session. So a nonce cannot repeat
-over restarts, even when a disk is restored from a backup and the clock was set back: the random bits differ.
+Keys. A member's start is a *session*: twelve random bytes. From the group's key, its name, the sender and the session,
+HKDF makes the session's own AES-256-GCM key; the nonce is the packet's counter in its session. No clock and no file is
+needed for that: a nonce cannot repeat over restarts, whatever disk or clock the member comes back with.
 
-Replay. Per sender only the newest session is taken, and in it each counter once, by a sliding window. The newest
-session of each sender is kept on disk: a restart does not open the door to an older one. Within the window of one
-receiver's restart a packet of the present session can be replayed once; to a protocol that is a late duplicate, which
-every protocol here expects.
+Replay. Packets count only when their session has proved that it lives now (`meeting.py`), and then each counter once,
+by a sliding window. So nothing that was recorded opens, neither after a restart of its sender nor of its receiver.
 
-The header's identity and key id are hints that let foreign datagrams be dropped cheaply; they prove nothing. What
-proves is the seal, over header and content.
+Marks. The header's tag and key id let foreign datagrams be dropped cheaply; they prove nothing. What proves is the
+seal, over header and content. But before the seal can be looked at, a key may have to be derived, or memory kept for
+the rest of the packet; so a header carries a *mark*, a short keyed hash of it under a key that is derived once. Who has
+no key cannot make a receiver do either.
 """
 
 import hashlib
 import os
 import struct
 import zlib
+from collections import OrderedDict
 from typing import Any, Final, Protocol
 
 from cryptography.exceptions import InvalidTag
@@ -25,14 +25,16 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-# identity, key id, sender, version, session number, session's random bits, counter, length of the sealed packet
-HEADER: Final = struct.Struct("!4s4sHHQ4sQI")
-VERSION: Final = 1
+# group's tag, key id, sender, version, session, counter, length of the sealed packet, mark
+HEADER: Final = struct.Struct("!4s4sHH12sQI8s")
+UNMARKED: Final = struct.Struct("!4s4sHH12sQI")
+VERSION: Final = 2  # of the wire; 1 (Tocsin 0.1) had session numbers and no marks
+SESSION_BYTES: Final = 12
+MARK_BYTES: Final = 8
 WINDOW: Final = 8192  # counters behind the newest that may still arrive: 8 s of a thousand packets a second
 TAG_BYTES: Final = 16  # that a seal adds
 PLAIN_KEY_ID: Final = b"\0\0\0\0"
-
-Session = tuple[int, bytes]  # number, random bits
+UNMET_MAX: Final = 32  # sessions of one sender whose keys are kept though they have not proved to live
 
 
 class _Cipher(Protocol):
@@ -56,37 +58,49 @@ class _Checksum:
 
 
 class Keyring:
-    """The group's keys, and the session keys made of them."""
+    """The group's keys, and what is made of them."""
 
-    def __init__(self, identity: bytes, keys: list[bytes]) -> None:
-        self.tag = hashlib.blake2b(identity, digest_size=4, person=b"tocsin group").digest()
-        self._identity = identity
+    def __init__(self, name: bytes, keys: list[bytes]) -> None:
+        self.tag = hashlib.blake2b(name, digest_size=4, person=b"tocsin group").digest()
+        self._salt = hashlib.blake2b(name, digest_size=32).digest()
         self._keys: dict[bytes, bytes] = {}  # by key id; empty: plaintext
+        self._marking: dict[bytes, bytes] = {}  # by key id: the key of marks
         self.sealing_id = PLAIN_KEY_ID
         self.replace(keys)
 
     def replace(self, keys: list[bytes]) -> None:
         """Take new keys: the first seals, all open."""
         self._keys = {hashlib.blake2b(key, digest_size=4, person=b"tocsin key id").digest(): key for key in keys}
+        self._marking = {
+            key_id: hashlib.blake2b(self._salt, key=key, digest_size=32, person=b"tocsin marks").digest()
+            for key_id, key in self._keys.items()
+        }
         self.sealing_id = next(iter(self._keys)) if self._keys else PLAIN_KEY_ID
 
     def knows(self, key_id: bytes) -> bool:
         return key_id in self._keys or (not self._keys and key_id == PLAIN_KEY_ID)
 
-    def session_cipher(self, key_id: bytes, sender: int, session: Session) -> _Cipher:
+    def mark(self, key_id: bytes, unmarked: bytes) -> bytes:
+        """Of a header's other fields, under a key that is known."""
+        return hashlib.blake2b(unmarked, key=self._marking.get(key_id, b""), digest_size=MARK_BYTES).digest()
+
+    def has_mark(self, header: bytes, key_id: bytes) -> bool:
+        """Whether a header was made by a holder of the key, whoever sends it now."""
+        return self.mark(key_id, header[:-MARK_BYTES]) == header[-MARK_BYTES:]
+
+    def session_cipher(self, key_id: bytes, sender: int, session: bytes) -> _Cipher:
         if not self._keys:
             return _Checksum()
-        info = b"tocsin session" + struct.pack("!HQ4s", sender, session[0], session[1])
-        salt = hashlib.blake2b(self._identity, digest_size=32).digest()
-        derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=salt, info=info).derive(self._keys[key_id])
+        info = b"tocsin session" + struct.pack("!H12s", sender, session)
+        derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=self._salt, info=info).derive(self._keys[key_id])
         return AESGCM(derived)
 
 
 class Sealer:
     """Seals what this member sends in this session."""
 
-    def __init__(self, keyring: Keyring, sender: int, session_number: int) -> None:
-        self.session: Session = (session_number, os.urandom(4))
+    def __init__(self, keyring: Keyring, sender: int) -> None:
+        self.session: bytes = os.urandom(SESSION_BYTES)
         self._keyring = keyring
         self._sender = sender
         self._counter = 0  # next; never used twice with one session key
@@ -99,12 +113,13 @@ class Sealer:
         self._cipher = self._keyring.session_cipher(self.key_id, self._sender, self.session)
 
     def seal(self, content: bytes) -> tuple[bytes, bytes]:
-        """The header (36 bytes, the same in every datagram) and the sealed packet."""
+        """The header (the same in every datagram) and the sealed packet."""
         counter = self._counter
         self._counter = counter + 1
-        number, bits = self.session
-        length = len(content) + (TAG_BYTES if self.key_id != PLAIN_KEY_ID else 4)
-        header = HEADER.pack(self._keyring.tag, self.key_id, self._sender, VERSION, number, bits, counter, length)
+        key_id = self.key_id
+        length = len(content) + (TAG_BYTES if key_id != PLAIN_KEY_ID else 4)
+        unmarked = UNMARKED.pack(self._keyring.tag, key_id, self._sender, VERSION, self.session, counter, length)
+        header = unmarked + self._keyring.mark(key_id, unmarked)
         return header, self._cipher.encrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), content, header)
 
 
@@ -127,13 +142,17 @@ class ReplayWindow:
         else:
             self._taken |= 1 << -ahead
 
+    def close_behind(self) -> None:
+        """Take nothing any more that is older than the newest."""
+        self._taken = (1 << WINDOW) - 1
 
-class _Peer:
-    """The newest session of one sender."""
 
-    def __init__(self, key_id: bytes, session: Session, cipher: _Cipher) -> None:
-        self.key_id = key_id
+class _Session:
+    """One session of a sender. Its counters go on when the sender changes its key."""
+
+    def __init__(self, session: bytes, key_id: bytes, cipher: _Cipher) -> None:
         self.session = session
+        self.key_id = key_id
         self.cipher = cipher
         self.window = ReplayWindow()
 
@@ -141,46 +160,72 @@ class _Peer:
 class Opener:
     """Opens what arrives. Every answer that is not content is the reason for the drop."""
 
-    def __init__(self, keyring: Keyring, newest: dict[int, int]) -> None:
-        self.newest = newest  # by sender: the greatest session number ever taken; the owner keeps it on disk
+    def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
-        self._peers: dict[int, _Peer] = {}
+        self._met: dict[int, _Session] = {}  # by sender: the session that lives
+        self._unmet: dict[int, OrderedDict[bytes, _Session]] = {}  # by sender: others that opened, oldest first
 
-    def has_taken(self, sender: int, number: int, bits: bytes, counter: int) -> bool:
-        """Whether a packet is known to be taken already, or too old; for datagrams, before memory is spent on them."""
-        peer = self._peers.get(sender)
-        if peer is not None and peer.session == (number, bits):
-            return peer.window.refuses(counter)
-        return number < self.newest.get(sender, 0)
+    def has_met(self, sender: int, session: bytes) -> bool:
+        met = self._met.get(sender)
+        return met is not None and met.session == session
+
+    def knows(self, sender: int, session: bytes) -> bool:
+        """Whether its key is still kept; of many others that came at once it may have given way."""
+        return self.has_met(sender, session) or (sender in self._unmet and session in self._unmet[sender])
+
+    def meet(self, sender: int, session: bytes) -> None:
+        """This session, which is known, has just proved that it lives: from now on it alone counts, and of it only what
+        is newer than what has come: the older may have been recorded before."""
+        if not self.has_met(sender, session):
+            found = self._unmet[sender].pop(session)
+            found.window.close_behind()
+            self._met[sender] = found
+
+    def may_begin(self, header: bytes, fields: tuple[Any, ...]) -> bool:
+        """Whether a datagram that holds a part of a packet may be kept: its header is a member's, of a session that
+        lives, and the packet was not taken."""
+        _, key_id, sender, _, session, counter, _, _ = fields
+        met = self._met.get(sender)
+        if met is None or met.session != session or met.window.refuses(counter):
+            return False
+        return self._keyring.has_mark(header, key_id)
 
     def open(self, header: bytes, sealed: bytes) -> tuple[bytes | None, str]:
-        """The content and "", or None and why not. `header` was checked for identity and length by the caller."""
+        """The content and "", or None and why not. `header` was checked for tag and length by the caller."""
         return self.open_fields(header, HEADER.unpack(header), sealed)
 
     def open_fields(self, header: bytes, fields: tuple[Any, ...], sealed: bytes) -> tuple[bytes | None, str]:
         """As `open`, with the header's fields."""
-        _, key_id, sender, _, number, bits, counter, _ = fields
-        peer = self._peers.get(sender)
-        session = (number, bits)
-        fresh = peer is None or peer.session != session or peer.key_id != key_id
-        if fresh:
+        _, key_id, sender, _, session, counter, _, _ = fields
+        found = self._met.get(sender)
+        if found is None or found.session != session:
+            found = self._unmet[sender].get(session) if sender in self._unmet else None
+        fresh = found is None
+        if found is not None and found.window.refuses(counter):
+            return None, "replay"  # before a key is derived for it
+        if found is None or found.key_id != key_id:
             if not self._keyring.knows(key_id):
                 return None, "key"
-            if number < self.newest.get(sender, 0):
-                return None, "session"
-            window = peer.window if peer is not None and peer.session == session else None
-            peer = _Peer(key_id, session, self._keyring.session_cipher(key_id, sender, session))
-            if window is not None:
-                peer.window = window  # the same session under another key: counters go on
-        assert peer is not None
-        if peer.window.refuses(counter):
-            return None, "replay"
+            if not self._keyring.has_mark(header, key_id):
+                return None, "mark"
+            cipher = self._keyring.session_cipher(key_id, sender, session)
+            if found is None:
+                found = _Session(session, key_id, cipher)
+            else:
+                found.key_id = key_id
+                found.cipher = cipher
         try:
-            content = peer.cipher.decrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), sealed, header)
+            content = found.cipher.decrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), sealed, header)
         except InvalidTag:
             return None, "seal"
-        peer.window.take(counter)
-        if fresh:
-            self._peers[sender] = peer
-            self.newest[sender] = number
+        finally:
+            if fresh:
+                self._remember(sender, found)  # also when it does not open: the next try costs no derivation
+        found.window.take(counter)
         return content, ""
+
+    def _remember(self, sender: int, session: _Session) -> None:
+        others = self._unmet.setdefault(sender, OrderedDict())
+        others[session.session] = session
+        if len(others) > UNMET_MAX:
+            others.popitem(last=False)

@@ -11,13 +11,22 @@ from tocsin.live.wire.datagrams import Splitter
 from tocsin.live.wire.inject import Injector
 from tocsin.live.wire.seal import HEADER, TAG_BYTES, Sealer
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import BUNDLE, MESSAGE, REPLY, Ask, encode
+from tocsin.live.wire.wire_messages import BUNDLE, GREETING, MESSAGE, REPLY, Ask, encode
 
 BUNDLED_OVERHEAD: Final = 8  # bytes at most that a message costs in a bundle beside its own
 SENT_BYTES_MAX: Final = 16 << 20  # packets kept for receivers that lack a datagram
 SINGLES_MAX: Final = 3  # targets of a single datagram, up to which multicast saves nothing (docs/runtime.md)
 PREFIXES_MAX: Final = 4096  # of packets, kept ready made
 GAPS_MAX: Final = 64  # answered of one request
+
+
+class _Sent:
+    """A packet of many datagrams, kept for those it was for."""
+
+    def __init__(self, header: bytes, sealed: bytes, targets: list[int]) -> None:
+        self.header = header
+        self.sealed = sealed
+        self.targets = targets
 
 
 class Sender:
@@ -42,7 +51,7 @@ class Sender:
         self.sealer = sealer
         self._injector = injector
         self._splitter = Splitter(group.mtu - UDP_HEADERS[socket.AddressFamily(group.family)])
-        self._sent: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()  # counter -> header, sealed; many datagrams
+        self._sent: OrderedDict[int, _Sent] = OrderedDict()  # by counter: packets of many datagrams
         self._sent_bytes = 0
         self._bundle: list[bytes] = []  # small messages that wait for `flush`, all for the same sites
         self._bundle_targets: list[int] = []
@@ -97,7 +106,7 @@ class Sender:
         header, sealed = self.sealer.seal(b"".join((self._prefix(kind, targets), body)))
         bursts = self._splitter.split(header, sealed)
         if len(sealed) > self._splitter.chunk_bytes:
-            self._keep(header, sealed)
+            self._keep(_Sent(header, sealed, targets))
         cut = self._injector.cut
         if self._goes_by_multicast(len(targets), len(bursts), len(bursts[0].data)) and not cut:
             assert self._endpoint.multicast_address is not None
@@ -110,6 +119,15 @@ class Sender:
                 self._endpoint.send(address, burst, droppable)
         self._watch_writable()
 
+    def greet(self, target: int, body: bytes) -> None:
+        """A greeting, in one datagram. It has no list of targets: files may differ in the number of sites."""
+        if target in self._injector.cut:
+            return
+        header, sealed = self.sealer.seal(bytes((GREETING,)) + body)
+        for burst in self._splitter.split(header, sealed)[:1]:
+            self._endpoint.send(self._group.addresses[target], burst, True)
+        self._watch_writable()
+
     def reply(self, body: memoryview, address: Address) -> None:
         """Answer a probe with as many bytes as it had, to where it came from: never more than was sent."""
         header, sealed = self.sealer.seal(b"".join((self._prefix(REPLY, []), body)))
@@ -118,14 +136,13 @@ class Sender:
         self._watch_writable()
 
     def repair(self, target: int, ask: Ask) -> None:
-        """Send the datagrams again that a receiver lacks, if their packet is still kept."""
+        """Send the datagrams again that a receiver lacks, if their packet was for it and is still kept."""
         kept = self._sent.get(ask.counter)
-        if kept is None or target in self._injector.cut:
+        if kept is None or target not in kept.targets or target in self._injector.cut:
             return
-        header, sealed = kept
         for offset, end in ask.gaps[:GAPS_MAX]:
-            if 0 <= offset < end <= len(sealed) and offset % self._splitter.chunk_bytes == 0:
-                for burst in self._splitter.part(header, sealed, offset, end):
+            if 0 <= offset < end <= len(kept.sealed) and offset % self._splitter.chunk_bytes == 0:
+                for burst in self._splitter.part(kept.header, kept.sealed, offset, end):
                     self.stat_repaired += 1
                     self._endpoint.send(self._group.addresses[target], burst, True)
         self._watch_writable()
@@ -154,13 +171,12 @@ class Sender:
         site = self._site
         return [each for each in targets if each > site] + [each for each in targets if each < site]
 
-    def _keep(self, header: bytes, sealed: bytes) -> None:
-        counter = HEADER.unpack(header)[6]
-        self._sent[counter] = (header, sealed)
-        self._sent_bytes += len(sealed)
+    def _keep(self, packet: _Sent) -> None:
+        self._sent[HEADER.unpack(packet.header)[5]] = packet
+        self._sent_bytes += len(packet.sealed)
         while self._sent_bytes > SENT_BYTES_MAX:
-            _, (_, oldest) = self._sent.popitem(last=False)
-            self._sent_bytes -= len(oldest)
+            _, oldest = self._sent.popitem(last=False)
+            self._sent_bytes -= len(oldest.sealed)
 
     def _watch_writable(self) -> None:
         if self._endpoint.wants_to_write() and not self._writing:

@@ -10,6 +10,7 @@ ASK: Final = 1  # datagrams are missing
 PROBE: Final = 2  # is anybody there; `tocsin doctor` asks
 REPLY: Final = 3
 BUNDLE: Final = 4  # several messages of the protocol
+GREETING: Final = 5  # see `meeting`
 
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 

@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+PART ?= 1/1
 STAMP := .venv/.installed
 UNIT := .venv/.compiled
 BENCHMARKS := kernel traces planning pipeline_sweep pipeline_audit reliability live live_brokers live_limits
@@ -28,8 +29,8 @@ run: setup ## the showcase: five processes, loss, a kill -9, a partition; then t
 test: setup ## the tests, without those that take minutes
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
-test-all: setup ## every test, long swarms and explorations too
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+test-all: setup ## every test, long swarms and explorations too; PART=3/8: an eighth; goes on where it was stopped
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --part $(PART) --resume out/test-all
 
 check: setup ## formatting, lint and types
 	@$(BIN)/ruff format --check src tests benchmarks examples papers setup.py conftest.py

@@ -1,4 +1,4 @@
-"""What all tests share, those in `tests/` and those in `papers/`: their options, and one Spark session."""
+"""What all tests share, in `tests/` and in `papers/`: their options, parts of long runs, and one Spark session."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,6 +7,8 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytest_plugins = ["tests.parts"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -34,7 +34,7 @@ def grid(scenario: dict[str, Any], values: dict[str, list[Any]], replications: i
 def sweep_seconds(session: Any, cells: Grid) -> tuple[float, float]:
     """The time of a sweep, and the sum of its cells' own seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        results = Results(Path(folder), cells, "benchmark")
+        results = Results(Path(folder), cells, lambda _: "benchmark")
         results.open(keep_old=False)
         began = time.perf_counter()
         Sweep(session, cells, results, CORES).run()

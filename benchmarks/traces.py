@@ -26,6 +26,7 @@ from tocsin.live.operations.status import peak_memory_bytes
 from tocsin.properties import PROPERTIES
 from tocsin.properties.kernels.encode import encode
 from tocsin.properties.kernels.solve import solve_run
+from tocsin.properties.terms import Terms
 from tocsin.traces.buffer import TraceBuffer
 from tocsin.traces.rows import BROADCAST, DATA, DELIVER, RECEIVE, VIEW, Row
 from tocsin.traces.schema import SIMULATED
@@ -100,14 +101,14 @@ def seconds(name: str, rows: list[Row]) -> float:
     parts = encode(table)
     if name != ENCODE:
         began = time.process_time()
-        solve_run("run", parts, GROUPS, True, [name])
+        solve_run("run", parts, Terms(GROUPS, True), [name])
     return time.process_time() - began
 
 
 def seconds_of_all(rows: list[Row]) -> float:
     table = table_of(rows)
     began = time.process_time()
-    solve_run("run", encode(table), GROUPS, True)
+    solve_run("run", encode(table), Terms(GROUPS, True))
     return time.process_time() - began
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tocsin.live.errors import (
         AlreadyRunning,
         Closed,
+        Damaged,
         KeyMismatch,
         NotPrimary,
         PortTaken,
@@ -38,6 +39,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.live.errors": (
         "AlreadyRunning",
         "Closed",
+        "Damaged",
         "KeyMismatch",
         "NotPrimary",
         "PortTaken",
@@ -59,6 +61,7 @@ __all__ = [
     "AlreadyRunning",
     "Batch",
     "Closed",
+    "Damaged",
     "Delivery",
     "EnvironmentMissing",
     "Experiment",

@@ -57,6 +57,8 @@ BROKEN_SCENARIOS = {
     "no kind of workload": SCENARIO.replace("every_us = 1000\n", ""),
     "rate of zero": SCENARIO.replace("every_us = 1000", "rate_per_site = 0.0"),
     "negative rate": SCENARIO.replace("every_us = 1000", "rate_per_site = -1.0"),
+    "a rate too small for any clock": SCENARIO.replace("every_us = 1000", "rate_per_site = 1e-310"),
+    "a date": "duration_us = 2026-01-02\n" + SCENARIO,
     "infinite rate": SCENARIO.replace("every_us = 1000", "rate_per_site = inf"),
     "rate not a number": SCENARIO.replace("every_us = 1000", "rate_per_site = nan"),
     "no time between broadcasts": SCENARIO.replace("every_us = 1000", "every_us = 0"),
@@ -190,6 +192,12 @@ def test_json_scenario_that_is_not_json(tmp_path: Path) -> None:
     path = tmp_path / "scenario.json"
     path.write_text("{" * 100_000)
     assert "expected JSON" in refused("simulate", str(path))
+
+
+def test_a_zero_byte_in_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.toml"
+    path.write_text(SCENARIO.replace("sites = 3", 'topology = "\\u0000"'))
+    assert "expected the name of a file" in refused("simulate", str(path))
 
 
 def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:

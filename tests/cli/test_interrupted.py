@@ -141,8 +141,8 @@ def press_ctrl_c(words: list[str], folder: Path, after_seconds: float) -> tuple[
         (4.0, "simulate long.toml"),
         (0.5, "explore explored.toml --losses 2 --crashes 1"),
         (4.0, "explore explored.toml --losses 2 --crashes 1"),
-        (0.7, "swarm counter_token --seeds 0..100000"),  # its processes start
-        (4.0, "swarm counter_token --seeds 0..100000"),
+        (0.7, "swarm counter_token --seeds 0..100000 --only loss"),  # its processes start
+        (4.0, "swarm counter_token --seeds 0..100000 --only loss"),
         (1.2, "check trace.parquet"),
         (1.2, "plan reliability topology.json --source h0 --reach 0.999999"),
         (1.0, "showcase --out out"),

@@ -19,6 +19,7 @@ from tocsin.sim.run import run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.swarm.draw import draw_scenario
+from tocsin.sim.swarm.kinds import EARLIER
 
 ROUNDS = 300
 
@@ -40,7 +41,7 @@ def examples(protocol: Protocol) -> list[bytes]:
     collecting = Collecting(protocol.messages)
     collecting.seen = {}
     for seed in range(6):
-        config = decode_config(draw_scenario(protocol, seed), ScenarioConfig, "codec")
+        config = decode_config(draw_scenario(protocol, seed, only=EARLIER), ScenarioConfig, "codec")
         simulation = Scenario(config, "codec", Path(), protocol).build(seed, None)
         simulation.world.codec = collecting
         run_to_end(simulation, config.duration_us)

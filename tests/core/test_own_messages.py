@@ -2,9 +2,10 @@
 
 from tests.protocols.recording import Recording
 from tocsin.core.data import Data, Sent
+from tocsin.core.message import RECORDS_MAX
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
-from tocsin.core.records import EVERYTHING, RECORDS_MAX, Records
+from tocsin.core.records import EVERYTHING, Records
 
 
 def test_numbers_go_on_after_a_checkpoint_and_the_records_that_follow_it() -> None:
@@ -49,7 +50,7 @@ def test_what_was_received_survives_a_checkpoint() -> None:
 
 def test_records_are_folded_once_they_are_many_beside_what_is_needed() -> None:
     outbox = Recording()
-    records = Records(outbox)
+    records = Records(outbox, RECORDS_MAX)
     records.recall([Sent(0, 0, b"")] * (RECORDS_MAX - 1))
     assert not records.are_many(0)
     records.persist(Sent(0, 1, b""))

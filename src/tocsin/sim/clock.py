@@ -7,6 +7,8 @@ that stood still), backward only while it is down (a reboot).
 
 from typing import Final
 
+from mypy_extensions import i64
+
 from tocsin.core.machine import Micros
 
 MILLION: Final = 1_000_000
@@ -22,14 +24,22 @@ class Clock:
 
     def shows(self, now: Micros) -> Micros:
         """What the clock shows at a time of the run."""
-        return self._shown + (now - self._since) * self._rate_ppm // MILLION
+        return self._shown + _scaled(now - self._since, self._rate_ppm, MILLION)
 
     def comes_at(self, deadline: Micros) -> Micros:
         """The first time of the run at which the clock shows the deadline; before the last jump, that time."""
         ahead = deadline - self._shown
-        return self._since - (-ahead * MILLION // self._rate_ppm) if ahead > 0 else self._since
+        return self._since - _scaled(-ahead, MILLION, self._rate_ppm) if ahead > 0 else self._since
 
     def jump(self, now: Micros, by_us: int) -> None:
         """Show so much more, or less, from now on; never less than nothing."""
         self._shown = max(0, self.shows(now) + by_us)
         self._since = now
+
+
+def _scaled(span_us: Micros, times: int, parts: int) -> Micros:
+    """`span_us * times // parts`, without a product that leaves machine integers (see `duties/notes.py`, `name_of`)."""
+    span: i64 = span_us
+    each: i64 = parts
+    factor: i64 = times
+    return span // each * factor + span % each * factor // each

@@ -6,6 +6,8 @@ messages stays, whatever happens to its disk: an application may have acted on i
 
 from typing import Final
 
+from mypy_extensions import i64
+
 from tocsin.core.effects import Deliver, Effect, GroupView, Missed, Rollback, View
 from tocsin.core.machine import ANY_ORIGIN, GroupId, Micros, SiteId
 
@@ -14,8 +16,10 @@ _NUMBERS: Final = 1 << 40  # a message as one integer: its origin, then its numb
 
 
 def name_of(origin: SiteId, seqno: int) -> int:
-    """A message, as one integer."""
-    return origin * _NUMBERS + seqno
+    """A message, as one integer. In machine integers: Python's long multiplication looks for Ctrl-C inside, and compiled
+    code takes the interrupt that comes out of it for a lack of memory."""
+    first: i64 = origin
+    return first * _NUMBERS + seqno
 
 
 def origin_of(name: int) -> SiteId:
@@ -100,7 +104,7 @@ class Notes:
     ) -> None:
         """`sender_knows`: the delivery is at its own origin, whose application is there to hear of it."""
         names = self.logs[site].of_group(group)
-        name = origin * _NUMBERS + seqno
+        name = name_of(origin, seqno)
         if position != len(names) and not self.untrue:
             self.untrue = (
                 f"{self.label(name)} has position {position} at {self._names[site]}, after {len(names)} others"

@@ -1,0 +1,43 @@
+"""An interrupt at any moment of a run comes out as that interrupt. Compiled code that takes it for something else ends
+the whole process, a person's notebook with it (`sim/duties/notes.py`, `name_of`)."""
+
+import subprocess
+import sys
+
+INTERRUPTED = """
+import signal
+import time
+
+import tocsin
+from tocsin.protocols.registry import REGISTRY
+
+SECONDS_EACH = 0.4
+PERIODS = (0.011, 0.017, 0.023)  # seconds until the interrupt comes, one after the other
+
+counted = 0
+for name in REGISTRY:
+    scenario = {
+        "protocol": name,
+        "sites": ["a", "b", "c"],
+        "duration_us": 10**9,
+        "workload": {"messages": 10**6, "every_us": 100},
+        "clocks": {"a": 50, "b": -50},
+    }
+    ends_at = time.monotonic() + SECONDS_EACH
+    tries = 0
+    while time.monotonic() < ends_at:
+        signal.setitimer(signal.ITIMER_REAL, PERIODS[tries % len(PERIODS)])
+        tries += 1
+        try:
+            tocsin.simulate(scenario, beyond_assumptions=True)
+        except KeyboardInterrupt:
+            counted += 1
+print(counted)
+"""
+
+
+def test_an_interrupt_is_never_taken_for_something_else() -> None:
+    program = f"import signal\nsignal.signal(signal.SIGALRM, signal.default_int_handler)\n{INTERRUPTED}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 30, "interrupts did come"

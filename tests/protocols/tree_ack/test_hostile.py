@@ -1,10 +1,23 @@
 """A peer may send anything that decodes: no message, whatever its numbers, makes a machine raise or loop."""
 
+from tocsin.core.data import Links
 from tocsin.core.effects import Multicast, Persist, Send
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.protocols.tree_ack.messages import Ack, Batch, Complete, Data, Hello, Piece, Probe, Request, Welcome
+from tocsin.protocols.tree_ack.messages import (
+    Ack,
+    Batch,
+    Complete,
+    Data,
+    Hello,
+    Noted,
+    Piece,
+    Probe,
+    Relay,
+    Request,
+    Welcome,
+)
 from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.sim import manual_site
 from tocsin.sim.manual_site import Input, ManualSite
@@ -25,7 +38,7 @@ def vector(rng: Rng) -> tuple[tuple[int, int, int], ...]:
 
 
 def any_message(rng: Rng) -> Message:
-    match rng.below(8):
+    match rng.below(11):
         case 0:
             previous, done, stable = number(rng) - 1, number(rng), number(rng)
             return Data(rng.below(3), number(rng), number(rng), previous, done, stable, b"?")

@@ -257,6 +257,15 @@ class Broadcasts:
                     instance.sendto.append(site)
                     self._send_out(now, stream, instance)
 
+    def on_renewed(self, site: SiteId) -> None:
+        """A site has begun anew: what it acknowledged it no longer has."""
+        for key in self.stream_keys():
+            for instance in self.streams[key].instances.values():
+                instance.acked.discard(site)
+        for stream in self.own_streams():
+            if site in stream.members and stream.last >= 0:
+                stream.behind[site] = stream.stable
+
     def depends_on(self, site: SiteId) -> bool:
         """Whether the failure of this site would make us act."""
         for stream in self.streams.values():

@@ -74,8 +74,8 @@ def left_out(protocol: str) -> frozenset[str]:
 
 
 def excuse(protocol: Protocol, outcome: Outcome) -> list[KnownFailure]:
-    """The known failures that a seed of the swarm fails by; none if it is not excused. Of several that the seed has kinds
-    of, one is enough if the seed holds without it; else all together must be to blame."""
+    """The known failures that a seed of the swarm fails by; none if it is not excused. Of several that the seed has
+    kinds of, one is enough if the seed holds without it; else all together must be to blame."""
     assert outcome.violated is not None
     drawn = set(outcome.drawn)
     known = [each for each in known_of(protocol.name) if each.may_break(outcome.violated)]

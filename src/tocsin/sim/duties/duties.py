@@ -57,7 +57,7 @@ class Duties:
         self._limits = self._ending().limits
         self._looks = Looks(self._limits, world.names) if self._limits is not None else None
         if scenario.protocol.plans_reach:
-            self._notes.reach = float(getattr(scenario.options, "reach"))  # noqa: B009: only such protocols have it
+            self._notes.reach = float(msgspec.to_builtins(scenario.options)["reach"])
         world.notes = self._notes
         world.looks = self._looks
 

@@ -23,8 +23,8 @@ BACK: Final = (faults.RECOVER, faults.RESTART)
 
 
 def unkept(notes: Notes, schedule: list[Fault], travel_us: Micros) -> tuple[int, str]:
-    """How many promises count, and how far they were not kept; "" if they were. `travel_us`: how long a broadcast may be
-    under way."""
+    """How many promises count, and how far they were not kept; "" if they were. `travel_us`: how long a broadcast may
+    be under way."""
     has = _holders(notes)
     counted = 0
     missed = 0

@@ -74,8 +74,8 @@ def long_pause(plan: Plan, rng: Rng) -> None:
 
 
 def steady(plan: Plan, rng: Rng) -> None:
-    """The surroundings stay as they are for long, and then there are many broadcasts with the default options: who hears
-    badly does so all the time, who crashes has the habit of it."""
+    """The surroundings stay as they are for long, and then there are many broadcasts with the default options: who
+    hears badly does so all the time, who crashes has the habit of it."""
     plan.still()
     plan.document["options"] = {}
     workload = plan.document["workload"]

@@ -83,6 +83,7 @@ class World(Surroundings):
         self.network: Network | None = None  # set once, before anything happens
         self.trace: TraceSink | None = None
         self.traces_messages = False  # whether there are rows for send, receive, drop
+        self.renewed: dict[SiteId, int] = {}
         self.on_own_delivery: OwnDeliveries | None = None
         self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
         self.tally = Tally()
@@ -282,6 +283,14 @@ class World(Surroundings):
         self.tally.recoveries += 1
         if self.trace is not None:
             self.trace.append(site, now, "recover")
+
+    def on_renewed(self, site: SiteId, incarnation: int) -> None:
+        """A site starts with a later incarnation: of the one before, nothing arrives any more."""
+        assert self.network is not None
+        self.renewed[site] = incarnation
+        self.network.carrier.drop_of(site, incarnation)
+        for host in self.sites:
+            host.forget_input_of(site)
 
     def on_disk_saved(self, site: SiteId) -> None:
         if self.notes is not None:

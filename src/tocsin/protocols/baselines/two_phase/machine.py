@@ -21,9 +21,11 @@ groups only when its earlier messages are final: that makes the order first-in f
 leaves to its transport and to CBCAST. Losses are repaired by asking again.
 """
 
+from tocsin.core.data import Account, Enquiry, PeerRenewed
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
+from tocsin.core.renewal import RENEW, Renewal
 from tocsin.protocols.baselines.two_phase.keeping import Keeping
 from tocsin.protocols.baselines.two_phase.member import Member
 from tocsin.protocols.baselines.two_phase.messages import Ask, Data, Final, Propose
@@ -47,19 +49,24 @@ class TwoPhase(Machine):
         self._outgoings = Outgoings(outbox)
         self._member = Member(site, setup.sites, groups, options.window, self._outgoings, records, outbox)
         self._source = Source(site, groups, options.resend_us, self._outgoings, self._member, records, outbox)
+        self._source.numbers.resume(setup.first_seqno)
+        self._records = records
+        self._groups: int = len(groups)
+        self._renewal = Renewal(setup, options.resend_us, True, records, outbox)
         self._takeover = Takeover(site, groups, options, self._member, outbox)
-        self._keeping = Keeping(len(groups), self._source, self._outgoings, self._member, records)
+        self._keeping = Keeping(len(groups), self._source, self._outgoings, self._member, self._renewal, records)
 
     def room(self) -> int:
-        return self._window - len(self._outgoings.waiting)
+        return self._window - len(self._outgoings.waiting) if self._renewal.is_over else 0
 
     def quiet(self) -> bool:
-        return not self._outgoings.waiting and not self._member.queue.entries
+        return not self._outgoings.waiting and not self._member.queue.entries and self._renewal.is_over
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         self._keeping.recall(records)
         self._source.maybe_start(now)
         self._takeover.maybe_ask(now)
+        self._renewal.start(now)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._source.add(group, payload)
@@ -67,7 +74,13 @@ class TwoPhase(Machine):
         return seqno
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        if isinstance(message, Data):
+        if isinstance(message, Enquiry):
+            self._renewal.answer(source, message, (self._member.clock, *self._source.next_places()))
+        elif isinstance(message, Account):
+            self._on_account(source, message)
+        elif not self._renewal.is_over:
+            return  # nothing is proposed: it comes again
+        elif isinstance(message, Data):
             self._member.on_data(source, message)
         elif isinstance(message, Propose):
             if message.origin == self._site:
@@ -85,7 +98,25 @@ class TwoPhase(Machine):
             self._source.send_again(now, key)
         elif timer == ASK:
             self._takeover.ask()
+        elif timer == RENEW:
+            self._renewal.ask(now)
         self._end_step(now)
+
+    # Sites that begin anew
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        """Its places begin at 0 again; what it proposed for messages under way is gone with its disk."""
+        self._member.renew(site)
+        self._source.renew(site)
+        self._records.persist(PeerRenewed(site))
+        self._renewal.forget(site)
+
+    def _on_account(self, source: SiteId, account: Account) -> None:
+        """This site has begun anew; when all have answered, it proposes for what they send from there on."""
+        if self._renewal.on_account(source, account, 1 + self._groups):
+            for site, marks in self._renewal.answers():
+                self._member.begin_at(site, marks[0], list(marks[1:]))
+            self._keeping.fold()
 
     def _end_step(self, now: Micros) -> None:
         self._source.maybe_start(now)

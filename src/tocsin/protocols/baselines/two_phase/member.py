@@ -45,6 +45,23 @@ class Member:
             self.streams[(origin, group)] = stream
         return stream
 
+    # Sites that begin anew
+
+    def renew(self, site: SiteId) -> None:
+        """An origin counts from 0 again."""
+        for group in range(len(self._groups)):
+            self.streams.pop((site, group), None)
+
+    def begin_at(self, origin: SiteId, clock: int, places: list[int]) -> None:
+        """This site has begun anew: by group, where an origin's messages go on."""
+        self.clock = max(self.clock, min(clock, PRIORITY_MAX))
+        for group in range(len(self._groups)):
+            if self._site in self._groups[group] and places[group] > 0:
+                stream = self.stream(origin, group)
+                stream.proposed = places[group]
+                stream.agreed.add_range(0, places[group])
+                stream.stable = places[group]
+
     # Phase one
 
     def on_data(self, source: SiteId, data: Data) -> None:

@@ -48,6 +48,20 @@ class Source:
         self.places[sent.group] = max(self.places[sent.group], sent.place + 1)
         self._outgoings.add(Outgoing(sent.group, sent.seqno, sent.place, sent.payload))
 
+    def next_places(self) -> list[int]:
+        """By group: of the first message to it whose priority is not final."""
+        places = list(self.places)
+        for outgoing in self._outgoings.waiting.values():
+            places[outgoing.group] = min(places[outgoing.group], outgoing.place)
+        return places
+
+    def renew(self, site: SiteId) -> None:
+        """A member has begun anew: it has agreed to nothing, and proposed nothing."""
+        for group in range(len(self._groups)):
+            self._member_done.pop((group, site), None)
+        for outgoing in self._outgoings.waiting.values():
+            outgoing.proposals.pop(site, None)
+
     # Phase one
 
     def maybe_start(self, now: Micros) -> bool:

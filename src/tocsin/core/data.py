@@ -59,6 +59,33 @@ class Sent(Record, frozen=True):
         return f"Sent({self.seqno})"
 
 
+class Enquiry(Message, frozen=True):
+    """The sender has begun anew: where do its groups stand, and what is between it and the receiver?"""
+
+    kind: ClassVar[str] = "request"
+    incarnation: Claimed
+
+
+class Account(Message, frozen=True):
+    """The answer. `knows`: the sender takes part, and does not begin anew itself."""
+
+    kind: ClassVar[str] = "control"
+    incarnation: Claimed  # of the receiver
+    knows: bool
+    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; 0 where it is no member
+    marks: tuple[Claimed, ...]  # the protocol's own
+
+
+class Renewed(Record, frozen=True):
+    """This site has begun anew, and was told where to go on."""
+
+
+class PeerRenewed(Record, frozen=True):
+    """Another site has begun anew: what it numbers begins at 0 again."""
+
+    site: Number
+
+
 class Received(Record, frozen=True):
     """A message of another was here; it is not delivered again."""
 

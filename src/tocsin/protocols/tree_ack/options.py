@@ -132,7 +132,7 @@ RANGES = {
     "resend_us": (5_000, 50_000),
     "announce_us": (0, 200_000),
     "probe_us": (50_000, 200_000),
-    "suspect_probes": (3, 8),
+    "suspect_probes": (1, 8),
     "recheck_us": (200_000, 1_000_000),
 }
 RETENTION = {"retain": 4}  # what is kept for those who are away, so small that a short run passes it

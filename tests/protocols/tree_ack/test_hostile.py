@@ -60,11 +60,11 @@ def any_message(rng: Rng) -> Message:
         case 7:
             return Noted(rng.below(3), number(rng), number(rng), number(rng))
         case 8:
-            entries = [(number(rng), number(rng), number(rng), numbers(rng)) for _ in range(rng.below(4))]
-            return Links(tuple(entries), tuple([(number(rng), number(rng)) for _ in range(rng.below(4))]))
+            few = [(rng.below(5), rng.below(5), rng.below(5), (rng.below(5), rng.below(5))) for _ in range(3)]
+            return Links(tuple(few), tuple([(rng.below(5), rng.below(1 << 59)) for _ in range(rng.below(4))]))
         case 9:
             path = (*numbers(rng), 0) if rng.chance(0.5) else numbers(rng)
-            return Relay(path, rng.below(4), Probe(rng.chance(0.5)))
+            return Relay(path, rng.below(4), number(rng), Probe(rng.chance(0.5)))
         case _:
             return Probe(rng.chance(0.5))
 

@@ -23,7 +23,6 @@ from tocsin.core.data import Links
 from tocsin.core.links import LINKS, Ways, next_on_path
 from tocsin.core.machine import (
     FIRST_INCARNATION,
-    ROOM_WITHOUT_LIMIT,
     GroupId,
     Machine,
     Micros,
@@ -44,7 +43,6 @@ from tocsin.protocols.coordinator_tree.messages import (
     Held,
     IAmCoordinator,
     Known,
-    Missed,
     Null,
     Ping,
     Pong,
@@ -56,16 +54,17 @@ from tocsin.protocols.coordinator_tree.messages import (
     Tidings,
 )
 from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
+from tocsin.protocols.coordinator_tree.reception import Reception
 from tocsin.protocols.coordinator_tree.redelivery import (
     FILL,
     GAP,
     PROBE,
     SEEK_PERIODS_MAX,
     Redelivery,
-    is_time_to_seek,
 )
 from tocsin.protocols.coordinator_tree.relays import CoordinatorTreeOutbox
 from tocsin.protocols.coordinator_tree.renewal import Renewal
+from tocsin.protocols.coordinator_tree.reports import Reports
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.protocols.coordinator_tree.storage import Storage
 from tocsin.protocols.coordinator_tree.stream import NIL, Kept, Stream
@@ -89,7 +88,7 @@ class CoordinatorTree(Machine):
         outbox.incarnation = setup.incarnation
         self._incarnations: dict[SiteId, int] = {}  # of others who have begun anew
         self._is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
-        self._life = ((setup.incarnation - FIRST_INCARNATION) << LIFE_BITS) + setup.life
+        self._life = (setup.incarnation << LIFE_BITS) + setup.life
         self._site = setup.site
         self._groups = setup.groups
         self._outbox = outbox
@@ -97,21 +96,17 @@ class CoordinatorTree(Machine):
         self._delta_us: int = options.delta_us
         self._report_periods: int = options.report_periods
         self._measure_periods: int = options.measure_periods
-        self._retain: int = options.retain
-        self._window: int = options.window
-        self._quarter = max(1, options.window // 4)
-        self._fifo: bool = options.order == "fifo"
         self._storage = Storage(outbox, setup.log, len(setup.groups), options.records_max, setup.first_seqno)
         self._mailbag = Mailbag(outbox)
         self._round_trips = RoundTrips()
-        self._redelivery = Redelivery(
-            setup.site, setup.sites, options, outbox, self._mailbag, self._round_trips, self._ways
-        )
+        site, sites = setup.site, setup.sites
+        self._redelivery = Redelivery(site, sites, options, outbox, self._mailbag, self._round_trips, self._ways)
         self._renewal = Renewal(setup.site, setup.sites, RENEWAL_PATIENCE * options.patience, outbox)
         lists = Lists(setup.site, setup.sites, setup.topology, options.lists, options.unsafe_lists)
         self._streams = Streams(setup.site, setup.sites, setup.groups, lists)
+        self._reception = Reception(options, self._storage, outbox, len(setup.groups) > 1)
+        self._reports = Reports(setup.site, options, self._streams, self._ways, outbox)
         self._sites = setup.sites
-        self._stable_news = False  # the stability of an own stream changed since the last null message
         self._until_report = options.report_periods  # periods; then `_report`
         self._until_measure = options.measure_periods
         self._measured: SiteId = setup.site  # the last host that was pinged
@@ -123,15 +118,7 @@ class CoordinatorTree(Machine):
         """What the slowest host that reports takes; one that is silent may be cut off, and holds nobody back."""
         if self._renewal.under_way:
             return 0
-        if self._report_periods == 0:
-            return ROOM_WITHOUT_LIMIT
-        room = self._window
-        for stream in self._streams.all:
-            if stream.origin == self._site:
-                for site, below in stream.has.items():
-                    if stream.overdue.get(site, 0) <= 2 * self._report_periods:
-                        room = min(room, self._window - (stream.height - below))
-        return room
+        return self._reports.room()
 
     def quiet(self) -> bool:
         """Whether this site has all it knows of, and everybody has all of its own."""
@@ -156,10 +143,10 @@ class CoordinatorTree(Machine):
                 stream.height = stream.received.last() + 1
             if stream.origin == self._site:
                 stream.next_delivery = stream.height
-                self._find_stability(stream)
-                self._trim(stream)
+                self._reports.find_stability(stream)
+                self._reception.trim(stream)
             else:
-                self._deliver_held(stream)
+                self._reception.deliver_held(stream)
                 self._redelivery.watch_gap(now, stream)
         if self._is_anew:
             self._renewal.begin()
@@ -185,8 +172,8 @@ class CoordinatorTree(Machine):
         if others:
             self._outbox.multicast(others, Data(group, self._site, number, seqno, payload))
         stream.spoken = True
-        self._find_stability(stream)
-        self._trim(stream)
+        self._reports.find_stability(stream)
+        self._reception.trim(stream)
         return seqno
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
@@ -310,12 +297,12 @@ class CoordinatorTree(Machine):
     def _on_period(self, now: Micros) -> None:
         if self._renewal.under_way and self._renewal.maybe_end(now, self._streams.all):
             self._end_renewal()
-        due = self._stable_news
+        due = self._reports.stable_news
         for stream in self._streams.all:
             if stream.origin == self._site and stream.height > 0:
                 due = due or not stream.spoken
                 stream.spoken = False
-                self._wait_for_reports(now, stream)
+                self._reports.wait(now, stream)
             self._redelivery.on_period(now, stream)
         if due:
             self._say_null()
@@ -323,7 +310,7 @@ class CoordinatorTree(Machine):
             self._until_report -= 1
             if self._until_report == 0:
                 self._until_report = self._report_periods
-                self._report()
+                self._reports.send()
         if self._measure_periods > 0:
             self._until_measure -= 1
             if self._until_measure == 0:
@@ -331,25 +318,12 @@ class CoordinatorTree(Machine):
                 self._measure(now)
         self._outbox.set_timer(PERIOD, 0, now + self._delta_us)
 
-    def _wait_for_reports(self, now: Micros, stream: Stream) -> None:
-        """A host that does not report may be out of direct reach, and may never have heard of the stream."""
-        if self._report_periods == 0:
-            return
-        for site in sorted(stream.has):
-            if stream.has[site] >= stream.height:
-                stream.overdue.pop(site, None)
-                continue
-            overdue = stream.overdue.get(site, 0) + 1
-            stream.overdue[site] = overdue
-            if overdue > self._report_periods + 1 and is_time_to_seek(overdue - self._report_periods - 1):
-                self._ways.seek(now)
-
     def _end_renewal(self) -> None:
         """Everybody has said what they know of our streams: what is still missing is nowhere."""
         for stream in self._streams.all:
             if stream.origin == self._site:
                 if self._site in stream.members:
-                    self._tell_missed(stream, stream.height)
+                    self._reception.tell_missed(stream, stream.height)
                 else:
                     stream.received.add_range(0, stream.height)
                 stream.next_delivery = stream.height
@@ -364,22 +338,10 @@ class CoordinatorTree(Machine):
             if stream.origin == self._site and stream.height > 0:
                 entries.append(Progress(stream.group, stream.height, stream.stable, stream.floor))
                 targets.update(stream.has)
-        self._stable_news = False
+        self._reports.stable_news = False
         if targets:
             for place in range(0, len(entries), ENTRIES_MAX):
                 self._outbox.multicast(sorted(targets), Null(tuple(entries[place : place + ENTRIES_MAX])))
-
-    def _report(self) -> None:
-        """Tell every source what we have of its streams, where it does not know that all have it."""
-        entries: dict[SiteId, list[Prefix]] = {}
-        for stream in self._streams.all:
-            if stream.origin != self._site and (stream.prefix() > stream.told_stable or stream.has_gaps()):
-                stream.reported = stream.prefix()
-                entries.setdefault(stream.origin, []).append(Prefix(stream.group, stream.reported))
-        for origin in sorted(entries):
-            prefixes = entries[origin]
-            for place in range(0, len(prefixes), ENTRIES_MAX):
-                self._outbox.send(origin, Have(tuple(prefixes[place : place + ENTRIES_MAX])))
 
     def _measure(self, now: Micros) -> None:
         """Ping the next host, in turn, of those on any of our lists."""
@@ -398,42 +360,15 @@ class CoordinatorTree(Machine):
         if stream is None or (stream.origin == self._site and not self._renewal.under_way):
             return False
         if not stream.received.contains(data.number):
-            self._accept(stream, data)
+            self._reception.accept(stream, data)
             self._renewal.note_progress()
-            if data.number % self._quarter == self._quarter - 1 and self._report_periods > 0:
-                self._report()  # the source may wait for room
+            self._reports.maybe_send(data.number)
             stream.learn_height(data.number + 1)
             self._redelivery.watch_gap(now, stream)
             self._redelivery.settle(stream)
         if source == stream.origin:
             self._redelivery.on_source_heard(now, stream)
         return True
-
-    def _accept(self, stream: Stream, data: Data) -> None:
-        """A new message: keep it, and deliver it now or, with FIFO, in its turn."""
-        stream.received.add(data.number)
-        kept = Kept(data.seqno, data.payload, NIL)
-        stream.keep(data.number, kept)
-        if self._fifo and data.number > stream.next_delivery:
-            self._storage.persist(Held(stream.group, stream.origin, data.number, data.seqno, data.payload))
-            self._trim(stream)
-            return
-        self._storage.deliver(stream, data.number, kept)
-        if self._fifo:
-            stream.next_delivery = data.number + 1
-            self._deliver_held(stream)
-        self._trim(stream)
-
-    def _deliver_held(self, stream: Stream) -> None:
-        """Deliver what waited: with FIFO up to the next gap, else all (the option may have changed over a restart)."""
-        bound = stream.prefix() if self._fifo else stream.height
-        for start, end in stream.kept_numbers.ranges():
-            for number in range(max(start, stream.next_delivery), min(end, bound)):
-                kept = stream.kept[number]
-                if kept.position == NIL:
-                    self._storage.deliver(stream, number, kept)
-        if self._fifo:
-            stream.next_delivery = bound
 
     def _on_progress(self, now: Micros, source: SiteId, progress: Progress) -> bool:
         """A null message of the source about one of its streams."""
@@ -443,11 +378,11 @@ class CoordinatorTree(Machine):
         stream.learn_height(progress.height)
         stream.told_stable = progress.stable
         if progress.floor > stream.prefix():
-            self._miss(stream, progress.floor)
+            self._reception.miss(stream, progress.floor)
         stable = min(progress.stable, stream.prefix())
         if stable > stream.stable:
             stream.stable = stable
-            self._trim(stream)
+            self._reception.trim(stream)
         self._redelivery.watch_gap(now, stream)
         self._redelivery.on_source_heard(now, stream)
         return True
@@ -461,37 +396,6 @@ class CoordinatorTree(Machine):
         stream.overdue[source] = 0
         if stream.has[source] < prefix.below <= stream.height:
             stream.has[source] = prefix.below
-            self._find_stability(stream)
-            self._trim(stream)
+            self._reports.find_stability(stream)
+            self._reception.trim(stream)
         return True
-
-    def _find_stability(self, stream: Stream) -> None:
-        """An own message is stable when every member has reported it."""
-        stable = stream.height
-        for below in stream.has.values():
-            stable = min(stable, below)
-        if stable > stream.stable:
-            stream.stable = stable
-            self._stable_news = True
-
-    def _trim(self, stream: Stream) -> None:
-        """Drop what everybody has, and the oldest beyond the limit; FIFO never drops what is not yet delivered."""
-        limit = stream.next_delivery if self._fifo else stream.height
-        stream.drop_below(min(stream.stable, limit))
-        stream.drop_oldest(self._retain, limit)
-
-    def _miss(self, stream: Stream, floor: int) -> None:
-        """The source has dropped messages that we lack: tell the application, and go on after them."""
-        self._tell_missed(stream, floor)
-        if self._fifo:
-            self._deliver_held(stream)
-
-    def _tell_missed(self, stream: Stream, floor: int) -> None:
-        for start, end in stream.received.gaps_below(floor).ranges():
-            first = start
-            if len(self._groups) > 1:  # numbers of other groups lie between: the first it can be
-                before = stream.kept.get(start - 1)
-                first = before.seqno + 1 if before is not None else 0
-            self._storage.persist(Missed(stream.group, stream.origin, start, end - start))
-            self._outbox.missed(stream.group, stream.origin, first, end - start)
-            stream.received.add_range(start, end)

@@ -233,19 +233,7 @@ class Known(Control, frozen=True):
 
 
 Direct = (
-    Data
-    | Null
-    | Tidings
-    | Probe
-    | CoordinatorIs
-    | Desc
-    | IAmCoordinator
-    | Request
-    | Have
-    | Ping
-    | Pong
-    | Anew
-    | Known
+    Data | Null | Tidings | Probe | CoordinatorIs | Desc | IAmCoordinator | Request | Have | Ping | Pong | Anew | Known
 )
 
 

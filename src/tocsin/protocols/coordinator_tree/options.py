@@ -138,5 +138,9 @@ RANGES = {
     "report_periods": (1, 20),
     "measure_periods": (0, 40),
 }
-SMALL = {"records_max": 8, "fill_batch": 1, "window": 8}  # limits that a short run passes many times; the swarm runs with them, too
+SMALL = {
+    "records_max": 8,
+    "fill_batch": 1,
+    "window": 8,
+}  # limits that a short run passes many times; the swarm runs with them, too
 RETENTION = {"retain": 4}  # what is kept for those who are away, as small

@@ -83,7 +83,9 @@ class Stream:
         self.silent = 0  # periods without a word from the source, at most `silence`
         self.spoken = False  # own stream: data was sent in this period
         self.has: dict[SiteId, int] = {}  # own stream, by member: the prefix it reported
-        self.overdue: dict[SiteId, int] = {}  # own stream, by member: periods since it reported, while it lacks something
+        self.overdue: dict[
+            SiteId, int
+        ] = {}  # own stream, by member: periods since it reported, while it lacks something
         self.reported = 0  # the prefix that we reported last
         self.seat = Seat()
 

@@ -142,7 +142,7 @@ class Restart:
                 for site in stream.members:
                     if self._reported.get(site, NOTHING).get(key, -1) >= seqno:
                         instance.acked.add(site)
-                if self._somebody_lacks(key, stream, seqno):
+                if self._somebody_lacks(key, stream, seqno) or not self._broadcasts.is_held(stream, instance):
                     self._broadcasts.serve(now, stream, instance)
                 elif stream.origin != self._site:
                     instance.whole = True  # B(b, m) holds

@@ -34,7 +34,9 @@ class Store:
     """Takes messages, hands them out, and keeps the log short."""
 
     def __init__(self, setup: Setup, outbox: Outbox, records_max: int) -> None:
-        self.life = (setup.incarnation - FIRST_INCARNATION) << LIFE_BITS  # of this start; persisted before anything is sent
+        self.life = (
+            setup.incarnation - FIRST_INCARNATION
+        ) << LIFE_BITS  # of this start; persisted before anything is sent
         self.numbers = OwnNumbers()
         self.numbers.resume(setup.first_seqno)
         self.found_something = False  # whether this is a restart: an earlier life had left something

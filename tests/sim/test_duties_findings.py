@@ -68,7 +68,7 @@ def test_a_sequencer_forgets_what_everybody_has(name: str) -> None:
 
 
 def test_who_catches_up_holds_no_more_than_a_window() -> None:
-    """a goes on alone for two seconds; the others then fetch what it has sent: all but the last is known to be complete."""
+    """a goes on alone for two seconds; the others fetch what it has sent: all but the last is complete."""
     document = {
         "sites": 5,
         "duration_us": 30_000_000,

@@ -68,7 +68,7 @@ def test_a_host_hears_its_source_through_others(dead: list[list[str]]) -> None:
 
 
 def test_a_source_waits_for_a_host_that_reports() -> None:
-    """CO2: b takes a message in 20 ms, and is never more than the window behind; c is cut off, and holds nobody back."""
+    """CO2: b takes 5 ms a message, and is never more than the window behind; c is cut off, and holds nobody back."""
     simulation = started(
         {
             "sites": 3,

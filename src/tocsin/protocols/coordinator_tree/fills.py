@@ -6,8 +6,8 @@ its reports show that it was lost: it has something that was sent later; or it h
 How much may be under way to a host follows from its reports (`Pace`): twice as much after a report that has everything
 that was under way at the report before; as much as has arrived between two reports where more than a third got lost, or
 where what was sent before the last report is still queued somewhere. So a slow receiver is sent what it takes, and a
-slow medium holds no more than it carries between two reports. All hosts get more at the same time, at the beginning of a
-period: so they go on together, by the same multicasts.
+slow medium holds no more than it carries between two reports. All hosts get more at the same time, at the beginning of
+a period: so they go on together, by the same multicasts.
 
 Who asks for messages by a `Request` sets the pace itself: it asks for as many as it takes.
 """

@@ -101,18 +101,16 @@ class CoordinatorTree(Machine):
         self._round_trips = RoundTrips()
         site, sites = setup.site, setup.sites
         self._redelivery = Redelivery(site, sites, options, outbox, self._mailbag, self._round_trips, self._ways)
-        self._renewal = Renewal(setup.site, setup.sites, RENEWAL_PATIENCE * options.patience, outbox)
-        lists = Lists(setup.site, setup.sites, setup.topology, options.lists, options.unsafe_lists)
-        self._streams = Streams(setup.site, setup.sites, setup.groups, lists)
+        self._renewal = Renewal(site, sites, RENEWAL_PATIENCE * options.patience, outbox)
+        lists = Lists(site, sites, setup.topology, options.lists, options.unsafe_lists)
+        self._streams = Streams(site, sites, setup.groups, lists)
         self._reception = Reception(options, self._storage, outbox, len(setup.groups) > 1)
         self._reports = Reports(setup.site, options, self._streams, self._ways, outbox)
-        self._sites = setup.sites
+        self._sites = sites
         self._until_report = options.report_periods  # periods; then `_report`
         self._until_measure = options.measure_periods
         self._measured: SiteId = setup.site  # the last host that was pinged
         self.stat_dropped = 0  # what peers should not have sent
-
-    # Questions
 
     def room(self) -> int:
         """What the slowest host that reports takes; one that is silent may be cut off, and holds nobody back."""

@@ -83,12 +83,13 @@ class CoordinatorTree(Machine):
         options = setup.options
         assert isinstance(options, CoordinatorTreeOptions)
         self._ways = Ways(setup.site, setup.sites, options.delta_us // 2, SEEK_PERIODS_MAX * options.delta_us, driver)
+        self._ways.enabled = options.relays
         self._driver = driver  # sends directly; `_outbox` over others where there is no direct way
         outbox = CoordinatorTreeOutbox(driver, self._ways)
         outbox.incarnation = setup.incarnation
         self._incarnations: dict[SiteId, int] = {}  # of others who have begun anew
         self._is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
-        self._life = (setup.incarnation << LIFE_BITS) + setup.life
+        self._ways.begin((setup.incarnation << LIFE_BITS) + setup.life)
         self._site = setup.site
         self._groups = setup.groups
         self._outbox = outbox
@@ -128,13 +129,12 @@ class CoordinatorTree(Machine):
         return True
 
     def stream(self, group: GroupId, origin: SiteId) -> Stream | None:
-        """What this site knows of a stream, None if it never heard of it; for tests and for people who watch."""
+        """What this site knows of a stream, None if it never heard of it; for people who watch."""
         return self._streams.known(group, origin)
 
     # The contract
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        self._ways.begin(self._life)
         self._storage.recall(records, self._site, self._streams)
         for stream in self._streams.all:
             if stream.received:
@@ -175,7 +175,8 @@ class CoordinatorTree(Machine):
         return seqno
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        self._ways.heard_at[source] = now
+        if self._ways.enabled:
+            self._ways.heard_at[source] = now
         if isinstance(message, Relay):
             self._on_relay(now, source, message)
         elif isinstance(message, Links):

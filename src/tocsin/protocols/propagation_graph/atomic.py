@@ -136,13 +136,13 @@ class AtomicRecovery(Recovery):
 
     def ask(self, now: Micros) -> None:
         """Of the manager; in vain several times, of oneself."""
-        appointed = self._manager.appointed
-        is_manager = appointed == self._site or self._asked_in_vain >= ASKED_MAX
+        manager = self._graphs.newest.by
+        is_manager = manager == self._site or self._asked_in_vain >= ASKED_MAX
         for change in self._asked.changes():
             if is_manager:
                 self._maybe_learn(now, self._manager.note_change(now, self._site, change))
             else:
-                self._outbox.send(appointed, change)
+                self._outbox.send(manager, change)
         if not self._asked.is_empty() and not self._change_armed:
             self._change_armed = True
             delay = 2 * self._resend_us << min(self._asked_in_vain, BACKOFF_MAX)
@@ -181,11 +181,11 @@ class AtomicRecovery(Recovery):
         elif isinstance(message, Hello):
             self._on_hello(source, message)
         elif isinstance(message, Prepare):
-            manager.on_prepare(source, message)
+            manager.on_prepare(now, source, message)
         elif isinstance(message, Report):
             self._maybe_learn(now, manager.on_report(now, source, message))
         elif isinstance(message, Accept):
-            manager.on_accept(source, message)
+            manager.on_accept(now, source, message)
         elif isinstance(message, Accepted):
             self._maybe_learn(now, manager.on_accepted(source, message))
 

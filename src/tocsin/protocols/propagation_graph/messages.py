@@ -28,12 +28,16 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     away: Numbers = ()  # sites left out because they failed; sorted
     finals: Numbers = ()  # by group: how many messages of the graph before count; what somebody has beyond is undone
     places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) where somebody is new or back
+    dead: tuple[Pair, ...] = ()  # (group, graph): nobody is there who knows the end of the group in that graph; sorted
+    ends: tuple[tuple[Number, Number, Number], ...] = ()  # (group, graph, messages that count): somebody is back
     # Atomic (successor.py):
     by: Number = 0  # the manager that proposed it
     since: Numbers = ()  # by group: the number of the graph that its tree is unchanged since
     knowing: tuple[Pair, ...] = ()  # by group: (who knows its places at the end of the tree before + 1, or 0; that end)
     concerned: Numbers = ()  # sites that nobody tells: roots of the trees that this graph ends, and who gets its first group
-    pending: tuple["Decision", ...] = ()  # older graphs that some site which they concern may not have opened; by number
+    pending: tuple[
+        "Decision", ...
+    ] = ()  # older graphs that some site which they concern may not have opened; by number
 
 
 def message_text(names: list[str], origin: int, seqno: int) -> str:
@@ -182,6 +186,7 @@ class Report(Message, frozen=True):
     voted: tuple[Decision, ...]
     ranks: Numbers  # by group: how many messages of it are here
     places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
+    is_behind: bool = False  # the sender only votes: it cannot open the graph yet
 
     def brief(self, names: list[str]) -> str:
         return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
@@ -245,6 +250,8 @@ class Hello(Message, frozen=True):
 
     kind: ClassVar[str] = "hello"
     number: Number
+    ranks: tuple[Pair, ...] = ()  # (group, messages of this graph) of dead groups whose members the sender was of
+    places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of those
 
 
 class Wish(Message, frozen=True):

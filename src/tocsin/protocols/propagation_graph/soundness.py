@@ -67,4 +67,4 @@ def is_sound_next(decision: Decision, present: Decision, sites: int) -> bool:
     for group, source, _ in decision.places:
         if group >= len(decision.groups) or source >= sites:
             return False
-    return is_sound_decision(decision, present, sites)
+    return len(decision.finals) == len(present.groups) and is_sound_decision(decision, present, sites)

@@ -69,7 +69,13 @@ def successor(
     concerned = [root for root in old.roots if root not in kept]
     concerned.extend([site for site in range(sites) if old.root_of(site) < 0 and new.root_of(site) >= 0])
     return Decision(
-        number, bare.groups, bare.applied, (), (), (), by, tuple(since), tuple(knowing), tuple(sorted(concerned))
+        number,
+        bare.groups,
+        bare.applied,
+        by=by,
+        since=tuple(since),
+        knowing=tuple(knowing),
+        concerned=tuple(sorted(concerned)),
     )
 
 
@@ -85,7 +91,7 @@ def first_decision(members: list[list[int]], by: SiteId, are_trees_kept: bool) -
     groups = tuple([tuple(sites) for sites in members])
     if not are_trees_kept:
         return Decision(0, groups, ())
-    return Decision(0, groups, (), (), (), (), by, (0,) * len(groups), ((0, 0),) * len(groups))
+    return Decision(0, groups, (), by=by, since=(0,) * len(groups), knowing=((0, 0),) * len(groups))
 
 
 def bare(decision: Decision) -> Decision:
@@ -105,14 +111,11 @@ def with_pending(decision: Decision, pending: list[Decision]) -> Decision:
         decision.number,
         decision.groups,
         decision.applied,
-        decision.away,
-        decision.finals,
-        decision.places,
-        decision.by,
-        decision.since,
-        decision.knowing,
-        decision.concerned,
-        tuple(pending),
+        by=decision.by,
+        since=decision.since,
+        knowing=decision.knowing,
+        concerned=decision.concerned,
+        pending=tuple(pending),
     )
 
 

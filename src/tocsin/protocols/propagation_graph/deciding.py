@@ -11,15 +11,16 @@ A ballot belongs to one manager. Who has answered a ballot takes nothing more in
 smaller one. A graph for which a majority has voted is decided; any later manager hears of it from one of them, and
 proposes it again. So there is one graph for each number, whatever fails and whoever is suspected.
 
-Between the phases the survivors get what they lack from one another. Only then they vote, so that once a graph may be
-decided every site in it has all that counts: a survivor that fails now takes nothing with it that another needs.
+Between the phases the survivors get what they lack from one another. Only then votes are asked for, so that once a graph
+may be decided every survivor has all that counts: one that fails now takes nothing with it that another needs. Who is
+left out votes, too: it has stopped, and goes the way of those who are away.
 
 A method that may decide returns the graph that is decided, or None.
 """
 
 from typing import Final
 
-from tocsin.core.machine import Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
@@ -113,7 +114,7 @@ class Deciding:
             if behind:
                 self._outbox.multicast(behind, Install(proposal.ballot, decision))
         else:
-            asked = [site for site in self._others if not proposal.has_accept(site) and site not in decision.away]
+            asked = [site for site in self._others if not proposal.has_accept(site)]
             if asked:
                 self._outbox.multicast(asked, Accept(proposal.ballot, decision))
         self._outbox.set_timer(PUSH, 0, now + self._resend_us)
@@ -193,7 +194,7 @@ class Deciding:
             self.next = install.decision
             self._next_from = source
             return self.gather(now)
-        if self.next == install.decision and not self._fetching.missing(install.decision):
+        if self.next == install.decision and not self._missing(install.decision):
             return self._say_ready(now)  # the first answer was lost
         return None
 
@@ -202,14 +203,18 @@ class Deciding:
         decision = self.next
         if decision is None or self._decided.learned is not None:
             return None
-        if self._standing.is_waiting():  # it is away in that graph
-            return self._say_ready(now)
-        missing = self._fetching.missing(decision)
+        missing = self._missing(decision)
         if missing:
             self._fetching.fetch(now, decision, missing)
             return None
         self._fetching.stop()
         return self._say_ready(now)
+
+    def _missing(self, decision: Decision) -> list[tuple[GroupId, int]]:
+        """What counts and is not here; who is away in that graph gets it later."""
+        if self._site in decision.away:
+            return []
+        return self._fetching.missing(decision)
 
     def _say_ready(self, now: Micros) -> Decision | None:
         number = self._standing.base().number + 1
@@ -242,8 +247,6 @@ class Deciding:
     def on_accept(self, source: SiteId, accept: Accept) -> None:
         if self._decided.learned is not None or not self._is_sound_next(accept.decision):
             return
-        if self._site in accept.decision.away and not self._standing.is_waiting():
-            return  # those who vote have all that counts
         if self._ballots.cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != self._ballots.cast.voted_in:
                 if accept.ballot > self._ballots.cast.promised:

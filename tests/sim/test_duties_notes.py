@@ -24,7 +24,7 @@ def test_an_emptied_disk_has_nothing_of_what_was_acknowledged() -> None:
     ]
 
 
-def test_a_disk_that_was_set_back_has_what_it_had_then() -> None:
+def test_a_disk_that_was_set_back_to_an_older_time_is_an_empty_one() -> None:
     """Messages 0 to 4 leave at 0, 10, … 40 ms, and are at c a millisecond later."""
     found = with_faults(
         {"at_us": 25_000, "save": ["c"]},
@@ -32,7 +32,7 @@ def test_a_disk_that_was_set_back_has_what_it_had_then() -> None:
         {"at_us": 45_000, "recover": ["c"]},
     )
     assert found == [
-        "acknowledged: a:3 was acknowledged to its sender, and c neither has it nor was told that it missed it"
+        "acknowledged: a:0 was acknowledged to its sender, and c neither has it nor was told that it missed it"
     ]
 
 

@@ -81,16 +81,23 @@ def test_an_emptied_disk_lets_the_next_start_find_nothing(what: str, first: str 
 def test_a_restored_disk_is_as_it_was_saved_each_time() -> None:
     small = small_with_a_disk()
     happen(small, faults.SAVE, 0)
-    for attempt in ("three", "four"):
-        small.outbox(0).persist(Kept(attempt))
-        small.outbox(0).deliver(0, 1, 8, b"y")
-        small.outbox(0).install_view(4, [0], True)
+    for _ in range(2):
+        happen(small, faults.WIPE, 0)
         happen(small, faults.RESTORE, 0)
         disk = small.world.sites[0].disk
         assert [entry.seqno for entry in disk.read(0, 0, 9)] == [7] and disk.end(0) == 1 and disk.view == 3
         happen(small, faults.RECOVER, 0)
-        assert small.scribe(0).told == ["0 start one two"]
-    assert counted(small.world.tally) == {"save": 1, "restore": 2, "recover": 2}
+        assert small.scribe(0).told == ["0 start one two"] and small.world.renewed == {}
+    assert counted(small.world.tally) == {"save": 1, "wipe": 2, "restore": 2, "recover": 2}
+
+
+def test_a_restored_disk_that_is_older_than_what_its_site_had_since_begins_anew() -> None:
+    small = small_with_a_disk()
+    happen(small, faults.SAVE, 0)
+    small.outbox(0).persist(Kept("three"))
+    happen(small, faults.RESTORE, 0)
+    happen(small, faults.RECOVER, 0)
+    assert small.scribe(0).told == ["0 start "] and small.world.renewed == {0: 2}
 
 
 def test_a_disk_is_saved_while_its_site_is_down_and_without_what_is_not_synced() -> None:
@@ -99,8 +106,7 @@ def test_a_disk_is_saved_while_its_site_is_down_and_without_what_is_not_synced()
     small.run(100)
     small.outbox(0).persist(Kept("two"))
     happen(small, faults.SAVE, 0, at=100)
-    small.run(300)
-    happen(small, faults.WIPE, 0, at=300)
+    happen(small, faults.WIPE, 0, at=100)
     happen(small, faults.RESTORE, 0, at=300)
     happen(small, faults.SAVE, 0, at=300)
     happen(small, faults.RECOVER, 0, at=300)

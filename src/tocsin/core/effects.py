@@ -106,6 +106,15 @@ class Checkpoint(Effect):
 
 
 @mypyc_attr(acyclic=True)
+class Acquaint(Effect):
+    """The machine was told of a peer's new incarnation: the driver's own note of it, durable with the step."""
+
+    def __init__(self, site: SiteId, incarnation: int) -> None:
+        self.site = site
+        self.incarnation = incarnation
+
+
+@mypyc_attr(acyclic=True)
 class Trim(Effect):
     def __init__(self, group: GroupId, position: int) -> None:
         self.group = group
@@ -193,6 +202,10 @@ class Effects(Outbox):
 
     def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
         self._add(GroupView(group, view, list(members)))
+
+    def acquaint(self, site: SiteId, incarnation: int) -> None:
+        """Not a machine's request: the driver notes in the step that tells a machine what it is told."""
+        self._add(Acquaint(site, incarnation))
 
     def persist(self, record: Record) -> None:
         self._add(Persist(record))

@@ -15,6 +15,9 @@ What a driver promises
   step that delivers, is the truth after any crash.
 - `log` shows what earlier steps have delivered, as far as it is durable; never the effects of the present step.
 - After a crash a new machine of the same site gets `on_start` with the records, and the log of what it had delivered.
+- A site whose disk is empty, older than what others know of it, or damaged begins anew: an empty disk, a later
+  *incarnation*, and numbers from `first_seqno` on, beyond all that anyone may have seen. Before the first message of a
+  later incarnation a peer's machine gets `on_peer_renewed`, once for each; from then on, none of an earlier one.
 - `broadcast` is called only when `room()` is positive.
 
 What a machine promises
@@ -40,6 +43,8 @@ GroupId = int  # dense 0..g-1; names live at the edges
 
 ANY_ORIGIN: Final = -1  # in `missed`: positions of the group's order are meant, not the numbers of one origin
 ROOM_WITHOUT_LIMIT: Final = 1 << 30
+FIRST_INCARNATION: Final = 1
+RENEWAL_GAP: Final = 1 << 32  # numbers that a new incarnation leaves out beyond the highest that others know of
 
 
 class Entry:
@@ -136,6 +141,10 @@ class Setup:
         rng: Rng,
         log: DeliveryLog,
         topology: Topology | None,
+        incarnation: int = FIRST_INCARNATION,
+        life: int = 1,
+        first_seqno: int = 0,
+        in_doubt: bool = False,
     ) -> None:
         self.site = site
         self.sites = sites  # every site that may ever take part: 0..sites-1
@@ -145,6 +154,10 @@ class Setup:
         self.rng = rng  # this machine's own
         self.log = log
         self.topology = topology  # None where any site reaches any other directly; site i is the i-th host
+        self.incarnation = incarnation  # of this site's disk; every disk that it ever had has another, later is larger
+        self.life = life  # starts of this incarnation, this one included
+        self.first_seqno = first_seqno  # smallest number that this incarnation may give to a message
+        self.in_doubt = in_doubt  # what the end of its log held, and others may have seen, may be missing
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -196,6 +209,10 @@ class Machine(ABC):
 
     def remove_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """An administrator asks that a site be a voter no more; only protocols whose entry says so can."""
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:  # noqa: B027
+        """A site has begun anew with an empty disk: what it had promised, acknowledged or alone had is gone with the
+        old one. Its numbers go on higher; what it lacks it is told as `missed`, or gets again."""
 
     def on_peer_down(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """A perfect detector, where there is one, says that a site has crashed."""

@@ -1,14 +1,18 @@
 """A site's modelled disk: its records and its delivery log. `site.py` decides what reaches it before a crash."""
 
-from tocsin.core.effects import Checkpoint, Deliver, Effect, Missed, Persist, Rollback, Trim, View
-from tocsin.core.machine import DeliveryLog, Entry, GroupId
+from tocsin.core.effects import Acquaint, Checkpoint, Deliver, Effect, Missed, Persist, Rollback, Trim, View
+from tocsin.core.machine import FIRST_INCARNATION, RENEWAL_GAP, DeliveryLog, Entry, GroupId, SiteId
 from tocsin.core.message import Record
 
 
 class Disk(DeliveryLog):
     """What survives a crash of its site. Faults exchange it as a whole, for an empty one or an older one."""
 
-    def __init__(self, groups: int) -> None:
+    def __init__(self, groups: int, incarnation: int = FIRST_INCARNATION) -> None:
+        self.incarnation = incarnation
+        self.life = 0  # starts with this disk
+        self.writes = 0  # durable effects so far: an older copy has fewer
+        self.known: dict[SiteId, int] = {}  # incarnations of others that the machine was told of, above the first
         self.records: list[Record] = []
         self.view = -1  # number of the last installed view; -1 before any
         self.damaged = False  # what was synced cannot be read: the next start finds nothing, and should have found much
@@ -18,7 +22,10 @@ class Disk(DeliveryLog):
 
     def copy(self) -> "Disk":
         """The same content, which later writes do not change; records and entries are values."""
-        other = Disk(0)
+        other = Disk(0, self.incarnation)
+        other.life = self.life
+        other.writes = self.writes
+        other.known = dict(self.known)
         other.records = list(self.records)
         other.view = self.view
         other.damaged = self.damaged
@@ -56,6 +63,7 @@ class Disk(DeliveryLog):
 
     def keep(self, effect: Effect) -> int:
         """Keep what an effect says, if it is a durable one; of a delivery or a rollback, the position."""
+        self.writes += 1
         if isinstance(effect, Deliver):
             return self._append(Entry(effect.group, effect.origin, effect.seqno, effect.payload))
         if isinstance(effect, Persist):
@@ -71,6 +79,8 @@ class Disk(DeliveryLog):
             self._trim(effect.group, effect.position)
         elif isinstance(effect, View):
             self.view = effect.view
+        elif isinstance(effect, Acquaint):
+            self.known[effect.site] = effect.incarnation
         return -1
 
     def _append(self, entry: Entry) -> int:
@@ -109,3 +119,33 @@ class Disk(DeliveryLog):
     def is_empty(self) -> bool:
         """Whether nothing was ever written."""
         return not self.records and not any(self._end)
+
+
+class Disks:
+    """The disks that one site has, one after the other; each is an incarnation of the site."""
+
+    def __init__(self) -> None:
+        self.saved: Disk | None = None  # a copy, as it once was
+        self.highest_seqno = -1  # of the site's broadcasts, on whichever disk
+        self.first_seqno = 0  # that the present disk may use
+        self._incarnation = FIRST_INCARNATION  # of the newest disk
+        self._used = (FIRST_INCARNATION, 0)  # incarnation and writes of the last disk that its site ran with
+
+    def empty(self, before: Disk) -> Disk:
+        """Another disk in the place of this one: its site begins anew."""
+        self._leave(before)
+        self._incarnation += 1
+        self.first_seqno = self.highest_seqno + RENEWAL_GAP if self.highest_seqno >= 0 else 0
+        return Disk(before.group_count(), self._incarnation)
+
+    def restored(self, before: Disk) -> Disk:
+        """The copy in the place of this disk. If it is older, others know more of the site than it does itself: it is
+        told so, what it had is set aside, and it begins anew."""
+        assert self.saved is not None, "never saved"
+        self._leave(before)
+        is_older = (self.saved.incarnation, self.saved.writes) < self._used
+        return self.empty(before) if is_older else self.saved.copy()
+
+    def _leave(self, disk: Disk) -> None:
+        if disk.life > 0:
+            self._used = (disk.incarnation, disk.writes)

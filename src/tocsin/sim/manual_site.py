@@ -12,7 +12,7 @@ from tocsin.core.message import Message, Options
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Protocol
-from tocsin.sim.disk import Disk
+from tocsin.sim.disk import Disk, Disks
 
 START: Final = "start"
 CRASH: Final = "crash"
@@ -26,6 +26,7 @@ PEER_UP: Final = "peer-up"
 SAVE: Final = "save"
 WIPE: Final = "wipe"
 RESTORE: Final = "restore"
+PEER_RENEWED: Final = "peer-renewed"
 
 
 class Input:
@@ -34,10 +35,10 @@ class Input:
     def __init__(self, what: str, now: Micros) -> None:
         self.what = what
         self.now = now
-        self.peer: SiteId = -1  # receive: the source; peer-down, peer-up
+        self.peer: SiteId = -1  # receive: the source; peer-down, peer-up, peer-renewed
         self.message: Message | None = None
         self.timer = ""
-        self.number = 0  # timer: its key; broadcast and change: the group
+        self.number = 0  # timer: its key; broadcast and change: the group; peer-renewed: the incarnation
         self.payload = b""
         self.sites: list[SiteId] = []  # change: the new members
 
@@ -53,6 +54,14 @@ class Input:
             self.payload,
             tuple(self.sites),
         )
+
+
+def renewal(peer: SiteId, incarnation: int, now: Micros) -> Input:
+    """A site is told that another has begun anew."""
+    happening = Input(PEER_RENEWED, now)
+    happening.peer = peer
+    happening.number = incarnation
+    return happening
 
 
 class ManualSite:
@@ -72,11 +81,11 @@ class ManualSite:
         self.site = site
         self.machine: Machine | None = None
         self.disk = Disk(len(groups))
-        self.saved: Disk | None = None  # its disk as it once was
         self.has_left = False  # in this life the application has asked to leave
         self.timers: dict[tuple[str, int], Micros] = {}  # armed, with their deadlines
         self.life = 0
         self.accepted = -1  # the number that the last broadcast got
+        self._disks = Disks()
         self._outbox = Effects()
         self._protocol = protocol
         self._options = options
@@ -98,7 +107,7 @@ class ManualSite:
             self.life += 1
             self.has_left = False
         elif what == SAVE:
-            self.saved = self.disk.copy()
+            self._disks.saved = self.disk.copy()
         elif what in (WIPE, RESTORE):
             self._exchange_disk(what == WIPE)
         else:
@@ -108,6 +117,7 @@ class ManualSite:
 
     def _start(self, now: Micros) -> None:
         assert self.machine is None
+        self.disk.life += 1
         setup = Setup(
             self.site,
             self._sites,
@@ -117,23 +127,27 @@ class ManualSite:
             self._rng.fork(f"site/{self.site}/{self.life}"),
             self.disk,
             self._topology,
+            self.disk.incarnation,
+            self.disk.life,
+            self._disks.first_seqno,
         )
         machine = self._protocol.make(setup, self._outbox)
         self.machine = machine
         machine.on_start(now, list(self.disk.records))
 
+    def has_saved(self) -> bool:
+        """Whether there is a copy of its disk."""
+        return self._disks.saved is not None
+
     def disk_content(self) -> list[object]:
         """What machines of this site can find on its disk, and on the one that was saved."""
-        return [None if disk is None else _content(disk) for disk in (self.disk, self.saved)]
+        return [None if disk is None else _content(disk) for disk in (self.disk, self._disks.saved)]
 
     def _exchange_disk(self, wiped: bool) -> None:
         """The disk of a site that is down is an empty one, or as it was saved."""
         assert self.machine is None, "the disk of a site that is up"
-        if wiped:
-            self.disk = Disk(self.disk.group_count())
-        else:
-            assert self.saved is not None, "never saved"
-            self.disk = self.saved.copy()
+        self._disks.highest_seqno = self.accepted
+        self.disk = self._disks.empty(self.disk) if wiped else self._disks.restored(self.disk)
 
     def _tell(self, machine: Machine, now: Micros, happening: Input) -> None:
         what = happening.what
@@ -150,6 +164,9 @@ class ManualSite:
             machine.leave(now)
         elif what == CHANGE:
             machine.change_group(now, happening.number, happening.sites)
+        elif what == PEER_RENEWED:
+            self.disk.known[happening.peer] = happening.number
+            machine.on_peer_renewed(now, happening.peer, happening.number)
         elif what == PEER_DOWN:
             machine.on_peer_down(now, happening.peer)
         elif what == PEER_UP:
@@ -172,4 +189,10 @@ class ManualSite:
 
 def _content(disk: Disk) -> list[object]:
     groups = range(disk.group_count())
-    return [disk.records, [(disk.first(group), disk.end(group), disk.entries(group)) for group in groups]]
+    known = sorted(disk.known.items())
+    return [
+        disk.incarnation,
+        known,
+        disk.records,
+        [(disk.first(group), disk.end(group), disk.entries(group)) for group in groups],
+    ]

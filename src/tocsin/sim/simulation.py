@@ -6,7 +6,7 @@ every site that is up has delivered what it is owed and no machine has anything 
 
 from typing import Final
 
-from tocsin.core.machine import GroupId, Micros, Setup, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
 from tocsin.core.message import Options
 from tocsin.core.rng import Rng
 from tocsin.core.topology import Topology
@@ -19,6 +19,7 @@ from tocsin.sim.workload import Workload
 from tocsin.sim.world import World
 
 NO_DETECTOR: Final = -1
+LOOK_AGAIN_US: Final = 10_000  # between two looks of a site that begins anew for others who know of it
 BUSY_EVENTS: Final = 256  # events between two looks at whether all is quiet, while it cannot be
 
 
@@ -32,6 +33,19 @@ class _FaultHappens(Event):
         self.simulation.last_fault_at = now
         self.simulation.faults_left -= 1
         self.simulation.kernel.interrupted = self.simulation.faults_left == 0
+
+
+class _LooksAgain(Event):
+    """A site that is to begin anew looks again for others who know of it."""
+
+    def __init__(self, simulation: "Simulation", site: SiteId) -> None:
+        self.simulation = simulation
+        self.site = site
+
+    def fire(self, now: Micros) -> None:
+        if self.site in self.simulation.looking:
+            self.simulation.looking.remove(self.site)
+            self.simulation.recover(now, self.site)
 
 
 class _Detected(Event):
@@ -70,6 +84,7 @@ class Simulation:
         self.last_fault_at: Micros = 0
         self.detect_us = NO_DETECTOR  # delay of the perfect detector
         self.absent: list[SiteId] = []  # sites that start later, by `join` or `add`
+        self.looking: set[SiteId] = set()  # sites that will begin anew when they find others who know of them
         self.stop_when_quiet = True
         self._options = options
         self._rng = rng
@@ -107,8 +122,25 @@ class Simulation:
             self._rng.fork(f"site/{site}/{host.life}"),
             host.disk,
             self._topology,
+            host.disk.incarnation,
+            host.disk.life + 1,
+            host.disks.first_seqno,
         )
         host.start(now, self.protocol.make(setup, host.outbox))
+
+    def _has_witnesses(self, site: SiteId) -> bool:
+        """Whether so many others are up and connected that one of them has kept its disk, if a minority lost theirs."""
+        assert self.world.network is not None
+        conditions = self.world.network.carrier.conditions
+        found = 0
+        for host in self.world.sites:
+            other = host.site
+            if other != site and host.machine is not None and not host.paused:
+                apart = conditions.divided and not (
+                    conditions.connected(site, other) and conditions.connected(other, site)
+                )
+                found += 0 if apart else 1
+        return found >= max(1, (len(self.world.sites) - 1) // 2)
 
     # Running
 
@@ -135,7 +167,7 @@ class Simulation:
     def _finished(self) -> bool:
         if self.faults_left > 0 or (self.workload is not None and self.workload.remaining > 0):
             return False
-        if not self.world.all_quiet():
+        if self.looking or not self.world.all_quiet():
             return False
         # a member that was left out may have nothing to do and yet come back: it has the protocol's bound for that
         return self.kernel.now >= self.last_fault_at + self.protocol.liveness_us or self.world.all_together()
@@ -225,6 +257,7 @@ class Simulation:
 
     def crash(self, now: Micros, site: SiteId, torn: bool = False) -> bool:
         host = self.world.sites[site]
+        self.looking.discard(site)
         if host.machine is None:
             return False
         host.crash(now, torn)
@@ -234,9 +267,16 @@ class Simulation:
         return True
 
     def recover(self, now: Micros, site: SiteId) -> bool:
+        """Start a site that is down; one that begins anew asks others first which numbers it may use."""
         host = self.world.sites[site]
-        if host.machine is not None:
+        if host.machine is not None or site in self.looking:
             return False
+        if host.disk.incarnation > FIRST_INCARNATION and host.disk.life == 0:
+            if not self._has_witnesses(site):
+                self.looking.add(site)
+                self.kernel.schedule(now + LOOK_AGAIN_US, _LooksAgain(self, site))
+                return True
+            self.world.on_renewed(site, host.disk.incarnation)
         if host.life > 0:
             self.world.on_recover(now, site)
         self._start_site(now, site)

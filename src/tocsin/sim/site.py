@@ -21,13 +21,14 @@ from tocsin.core.effects import (
     SetTimer,
     View,
 )
-from tocsin.core.machine import GroupId, Machine, Micros, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.sim.clock import Clock
-from tocsin.sim.disk import Disk
+from tocsin.sim.disk import Disk, Disks
 from tocsin.sim.kernel import Event, Kernel
 from tocsin.sim.surroundings import Surroundings
+from tocsin.sim.waiting import Waiting
 
 PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer holds here; more is lost
 
@@ -72,17 +73,6 @@ class _Processed(Event):
         self.site.on_processed(now, self.life)
 
 
-class _Waiting:
-    """A message in an input buffer, or (source < 0) a timer that came due while the process was stopped."""
-
-    def __init__(self, source: SiteId, message: Message | None, size: int, timer: str, key: int) -> None:
-        self.source = source
-        self.message = message
-        self.size = size
-        self.timer = timer
-        self.key = key
-
-
 class Site:
     """A site is up or down, running or paused; its machine exists only while it is up."""
 
@@ -95,6 +85,7 @@ class Site:
         self.life = 0  # how often it has started; events of an earlier life are ignored
         self.handled = 0  # messages sent and received
         self.disk = Disk(groups)
+        self.disks = Disks()  # that it has had, and will have
         self.clock: Clock | None = None  # its own; None: the run's time
         self.sync_us = 0  # how long the disk takes to sync
         self.receive_us = 0  # processing time per received message, serial; 0 = none
@@ -103,13 +94,13 @@ class Site:
         self._world = world
         self._kernel = kernel
         self._rng = rng
-        self._saved: Disk | None = None  # its disk as it once was
+        self._acquainted: dict[SiteId, int] = {}  # as `Disk.known`, with what is not yet durable
         self._timers: dict[tuple[str, int], int] = {}  # armed timers and the generation that counts
         self._deadlines: dict[tuple[str, int], Micros] = {}  # of armed timers, where the site has a clock of its own
         self._generation = 0  # next generation; never reused
         self._syncing: list[list[Effect]] = []  # steps that the running sync covers
         self._unsynced: list[list[Effect]] = []  # steps that the next sync will cover
-        self._input: list[_Waiting] = []  # messages a slow or stopped process has not yet taken
+        self._input: list[Waiting] = []  # messages a slow or stopped process has not yet taken
         self._processing = False
 
     # What happens to a site
@@ -120,6 +111,8 @@ class Site:
         self.life += 1
         self.left = False
         self.machine = machine
+        self.disk.life += 1
+        self._acquainted = dict(self.disk.known)
         machine.on_start(self._shown(now), list(self.disk.records))
         self.disk.damaged = False  # found, and begun anew
         self.end_step(now)
@@ -146,19 +139,23 @@ class Site:
 
     def save_disk(self) -> None:
         """Remember what is durable now."""
-        self._saved = self.disk.copy()
+        self.disks.saved = self.disk.copy()
         self._world.on_disk_saved(self.site)
 
     def restore_disk(self) -> None:
-        """The disk of a site that is down is as it was saved."""
-        assert self.machine is None and self._saved is not None, "restored while up, or never saved"
-        self.disk = self._saved.copy()
+        """The disk of a site that is down is as it was saved, or as others find out (`Disks.restored`)."""
+        assert self.machine is None, "restored while up"
+        self.disk = self.disks.restored(self.disk)
 
     def empty_disk(self, damaged: bool) -> None:
-        """The disk of a site that is down holds nothing, or nothing that can be read."""
+        """The disk of a site that is down holds nothing, or nothing that can be read: it will begin anew."""
         assert self.machine is None
-        self.disk = Disk(self.disk.group_count())
+        self.disk = self.disks.empty(self.disk)
         self.disk.damaged = damaged
+
+    def forget_input_of(self, source: SiteId) -> None:
+        """What waits here of a site that begins anew was of its earlier incarnation."""
+        self._input = [item for item in self._input if item.source != source]
 
     def resume(self, now: Micros) -> None:
         """Continue a paused process: it finds its backlog of messages, then its timers."""
@@ -192,7 +189,7 @@ class Site:
             if len(self._input) >= limit:
                 self._world.on_drop(now, source, self.site, message, size, "buffer")
                 return
-            self._input.append(_Waiting(source, message, size, "", 0))
+            self._input.append(Waiting(source, message, size, "", 0))
             if not self.paused and not self._processing:
                 self._processing = True
                 self._kernel.schedule(now + self.receive_us, _Processed(self, self.life))
@@ -200,6 +197,8 @@ class Site:
             self.handled += 1
             if self._world.traces_messages:
                 self._world.on_receive(now, source, self.site, message, size)
+            if self._world.renewed and source in self._world.renewed:
+                self.maybe_acquaint(now, source, self._world.renewed[source])
             machine.on_message(now if self.clock is None else self.clock.shows(now), source, message)
             if self.outbox.first is not None or self.pending:
                 self.end_step(now)
@@ -213,6 +212,8 @@ class Site:
             self.handled += 1
             if self._world.traces_messages:
                 self._world.on_receive(now, item.source, self.site, item.message, item.size)
+            if item.source in self._world.renewed:
+                self.maybe_acquaint(now, item.source, self._world.renewed[item.source])
             self.machine.on_message(self._shown(now), item.source, item.message)
             self.end_step(now)
         self._processing = len(self._input) > 0
@@ -223,11 +224,19 @@ class Site:
         if self._timers.get((timer, key), -1) != generation or self.machine is None:
             return  # cancelled, replaced, or of an earlier life
         if self.paused:
-            self._input.append(_Waiting(-1, None, 0, timer, key))
+            self._input.append(Waiting(-1, None, 0, timer, key))
             return
         del self._timers[(timer, key)]
         self.machine.on_timer(now if self.clock is None else self.clock.shows(now), timer, key)
         self.end_step(now)
+
+    def maybe_acquaint(self, now: Micros, peer: SiteId, incarnation: int) -> None:
+        """Before the first message of another's new incarnation, the machine is told of it."""
+        if self.machine is not None and self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
+            self._acquainted[peer] = incarnation
+            self.outbox.acquaint(peer, incarnation)
+            self.machine.on_peer_renewed(self._shown(now), peer, incarnation)
+            self.end_step(now)
 
     def on_peer(self, now: Micros, peer: SiteId, up: bool) -> None:
         """The perfect detector reports a crash or a recovery of another site."""
@@ -363,6 +372,7 @@ class Site:
         elif isinstance(effect, Multicast):
             self.handled += self._world.transmit_many(now, self.site, effect.targets, effect.message)
         elif isinstance(effect, _Broadcast):
+            self.disks.highest_seqno = effect.seqno
             self._world.on_broadcast(now, self.site, effect.group, effect.seqno, effect.size)
         else:
             self._apply_rare(now, effect)

@@ -10,6 +10,7 @@ class Surroundings(ABC):
     """The world, as its sites see it."""
 
     traces_messages: bool  # whether somebody wants to know of every message
+    renewed: dict[SiteId, int]  # sites that have begun anew, and their present incarnations
 
     @abstractmethod
     def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None: ...

@@ -20,6 +20,7 @@ loses them:
     broadcast SITE [GROUP] "…"   arrive A -> B [Kind]    lose A -> B [Kind]    repeat A -> B [Kind]
     fire SITE TIMER/KEY [early]  crash SITE    recover SITE    leave SITE    advance MICROSECONDS
     restart SITE                 save SITE     restore SITE    wipe SITE     (a crash first, where the site is up)
+    renewed SITE A               (SITE is told that A has begun anew, with an empty disk)
     detect SITE down A           detect SITE up A              in-flight
     change SITE GROUP A B C      (SITE is asked)
 """
@@ -107,11 +108,14 @@ class Transcript:
             case [("crash" | "leave" | "save") as what, site]:
                 return self._do(self._site(site), what)
             case [("wipe" | "restore") as what, site]:
-                return self._crash(self._site(site)) + self._do(self._site(site), what)
+                return self._exchange_disk(self._site(site), what)
             case ["tear", site]:  # here all is durable at once
                 return self._do(self._site(site), manual_site.CRASH)
             case ["damage", site]:
-                return self._crash(self._site(site)) + self._do(self._site(site), manual_site.WIPE)
+                return self._exchange_disk(self._site(site), manual_site.WIPE)
+            case ["renewed", site, peer]:
+                incarnation = self.sites[self._site(peer)].disk.incarnation
+                return self._act(self._site(site), manual_site.renewal(self._site(peer), incarnation, self.now))
             case ["broadcast", site, payload]:
                 return self._broadcast(self._site(site), 0, payload)
             case ["broadcast", site, group, payload]:
@@ -146,6 +150,14 @@ class Transcript:
     def _crash(self, site: int) -> list[str]:
         """Crash a site, if it is up."""
         return [] if self.sites[site].machine is None else self._do(site, manual_site.CRASH)
+
+    def _exchange_disk(self, site: int, what: str) -> list[str]:
+        """What an earlier incarnation has sent does not arrive any more."""
+        before = self.sites[site].disk.incarnation
+        told = self._crash(site) + self._do(site, what)
+        if self.sites[site].disk.incarnation != before:
+            self.in_flight = [flight for flight in self.in_flight if flight[0] != site]
+        return told
 
     def _do(self, site: int, what: str) -> list[str]:
         return self._act(site, Input(what, self.now))

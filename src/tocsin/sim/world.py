@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Protocol as Interface
 
 from tocsin.core.codec import Codec
+from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
@@ -83,6 +84,7 @@ class World(Surroundings):
         self.network: Network | None = None  # set once, before anything happens
         self.trace: TraceSink | None = None
         self.traces_messages = False  # whether there are rows for send, receive, drop
+        self.renewed: dict[SiteId, int] = {}
         self.on_own_delivery: OwnDeliveries | None = None
         self.codec: Codec | None = None  # set: every message is encoded and decoded on its way
         self.tally = Tally()
@@ -172,6 +174,8 @@ class World(Surroundings):
         self.tally.last_broadcast_at = now
         if self.notes is not None:
             self.notes.on_broadcast(site, group, seqno)
+            if self.notes.reach > 0.0:
+                self._note_promise(now, site, group, seqno)
         if self.dues is not None:
             self.dues.on_broadcast(group, site, seqno)
         else:
@@ -181,6 +185,16 @@ class World(Surroundings):
             self.trace.append(
                 site, now, "broadcast", self.group_names[group], self.names[site], seqno, None, None, size
             )
+
+    def _note_promise(self, now: Micros, site: SiteId, group: GroupId, seqno: int) -> None:
+        """Remember what was promised of a broadcast; nothing, where the budget does not allow the wanted reach."""
+        machine = self.sites[site].machine
+        assert self.notes is not None
+        if machine is not None:
+            try:
+                self.notes.on_promise(now, site, group, seqno, machine.promise(now, group, self.notes.reach))
+            except InputError:
+                return
 
     def on_deliver(
         self,
@@ -282,6 +296,14 @@ class World(Surroundings):
         self.tally.recoveries += 1
         if self.trace is not None:
             self.trace.append(site, now, "recover")
+
+    def on_renewed(self, site: SiteId, incarnation: int) -> None:
+        """A site starts with a later incarnation: of the one before, nothing arrives any more."""
+        assert self.network is not None
+        self.renewed[site] = incarnation
+        self.network.carrier.drop_of(site, incarnation)
+        for host in self.sites:
+            host.forget_input_of(site)
 
     def on_disk_saved(self, site: SiteId) -> None:
         if self.notes is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from tocsin.core.effects import Deliver, Effect, GroupView, Rollback, View, sent
-from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, SiteId
 from tocsin.sim import manual_site
 from tocsin.sim.explore.fingerprint import fingerprint
 from tocsin.sim.explore.flights import MESSAGE, Flights
@@ -39,6 +39,9 @@ class Local:
         self.left = False  # up, and its application has asked to leave
         self.quiet = False  # up, and its machine has nothing outstanding
         self.saved = False  # its disk was saved once
+        self.incarnation = FIRST_INCARNATION
+        self.has_started = False  # with its present disk
+        self.known: dict[SiteId, int] = {}  # incarnations of others that it was told of
         self.has_room = False
         self.timers: list[tuple[int, str, int]] = []  # deadline, name, key; sorted
         self.after: dict[object, Transition] = {}  # by the input's identity
@@ -50,7 +53,10 @@ class Local:
         self.up = machine is not None
         self.left = site.has_left
         self.quiet = machine is not None and machine.quiet()
-        self.saved = site.saved is not None
+        self.saved = site.has_saved()
+        self.incarnation = site.disk.incarnation
+        self.has_started = site.disk.life > 0
+        self.known = site.disk.known.copy()
         self.has_room = machine is not None and not site.has_left and machine.room() > 0
         self.timers = sorted([(deadline, name, key) for (name, key), deadline in site.timers.items()])
 
@@ -140,6 +146,13 @@ class LocalStates:
         known = self.states[state].after.get(identity)
         return known if known is not None else self._after(state, identity, happening)
 
+    def renewed(self, state: int, peer: SiteId, incarnation: int, now: Micros) -> Transition:
+        """The site is told that another has begun anew."""
+        happening = manual_site.renewal(peer, incarnation, now)
+        identity = happening.identity()
+        known = self.states[state].after.get(identity)
+        return known if known is not None else self._after(state, identity, happening)
+
     def _after(self, state: int, identity: object, happening: Input) -> Transition:
         transition = self.compute(state, happening)
         self.states[state].after[identity] = transition
@@ -194,6 +207,7 @@ class LocalStates:
 def live_through(local: Local, site: ManualSite, happening: Input) -> tuple[Local, list[Effect]]:
     """Let something happen to a site: the state it is in then, not yet looked at, and its effects."""
     was_down_before = site.life > 0
+    before = site.disk.incarnation
     effects = site.apply(happening)
     story = list(local.story)
     received = local.received
@@ -203,6 +217,8 @@ def live_through(local: Local, site: ManualSite, happening: Input) -> tuple[Loca
     what = happening.what
     if what == manual_site.BROADCAST:
         story.append(("broadcast", happening.number, local.site, site.accepted, None, None))
+    elif what == manual_site.RESTORE and site.disk.incarnation != before:
+        story.append((manual_site.WIPE, None, None, None, None, None))  # the copy was older than what others know
     elif what in (manual_site.CRASH, manual_site.LEAVE, manual_site.SAVE, manual_site.WIPE, manual_site.RESTORE):
         story.append((what, None, None, None, None, None))
     elif what == manual_site.START and was_down_before:

@@ -1,7 +1,7 @@
 """What can go wrong at sites, within the budgets: crashes and recoveries, disks that are lost or older, leaving and
 coming back. The scenario's own faults (`script.py`) happen in the same ways."""
 
-from tocsin.core.machine import SiteId
+from tocsin.core.machine import FIRST_INCARNATION, SiteId
 from tocsin.sim import faults as fault_kinds
 from tocsin.sim import manual_site
 from tocsin.sim.explore.flights import DOWN, MESSAGE, UP, Flights
@@ -158,14 +158,32 @@ class SiteFaults:
         if was_up:  # here all is durable at once: a crash has nothing to tear
             self._put(state, site, manual_site.CRASH)
         if what in _DISKS:
+            before = self._locals.states[state.sites[site]].incarnation
             kind = manual_site.RESTORE if what == fault_kinds.RESTORE else manual_site.WIPE
             self._put(state, site, kind)
+            if self._locals.states[state.sites[site]].incarnation != before:
+                state.flights = self._without_those_of(state.flights, site)
         if what in (fault_kinds.RECOVER, fault_kinds.JOIN, fault_kinds.RESTART):
             self._put(state, site, manual_site.START)
             state.flights = self._who_is_down(state, self._with_word(state.flights, site, UP), site)
+            for other in range(self._site_count):
+                self._maybe_introduce(state, other, site, lines)
+                self._maybe_introduce(state, site, other, lines)
         elif was_up:
             state.flights = self._with_word(state.flights, site, DOWN)
         self._tell(state, lines)
+
+    def _without_those_of(self, flights: Numbers, site: SiteId) -> Numbers:
+        """What an earlier incarnation has sent does not arrive any more."""
+        return tuple(f for f in flights if self._flights.all[f].what != MESSAGE or self._flights.all[f].source != site)
+
+    def _maybe_introduce(self, state: State, told: SiteId, peer: SiteId, lines: list[str]) -> None:
+        """A site that has begun anew is made known to those who are up, and to others when they start."""
+        of = self._locals.states[state.sites[peer]]
+        local = self._locals.states[state.sites[told]]
+        if told != peer and local.up and of.has_started and local.known.get(peer, FIRST_INCARNATION) < of.incarnation:
+            lines.append(f"renewed {self._names[told]} {self._names[peer]}")
+            self._take(state, told, self._locals.renewed(state.sites[told], peer, of.incarnation, state.now))
 
     def _put(self, state: State, site: SiteId, what: str) -> None:
         self._take(state, site, self._locals.step(state.sites[site], what, state.now))

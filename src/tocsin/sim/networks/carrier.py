@@ -18,6 +18,8 @@ class Carrier:
         self.conditions = conditions  # the weather; faults change it
         self.duplicated = 0  # copies that arrived a second time
         self.held_up = 0  # copies that were delayed on purpose, so that others overtook them
+        self.has_renewed = False  # whether some site has begun anew …
+        self._renewed: dict[SiteId, int] = {}  # … and their present incarnations
 
     def carry(
         self, now: Micros, arrives_at: Micros, source: SiteId, target: SiteId, message: Message, size: int
@@ -36,11 +38,29 @@ class Carrier:
                 if held_up_us > 0:
                     self.held_up += 1
                     arrives_at += held_up_us
-            self._kernel.schedule(arrives_at, Arrival(self, source, target, message, size))
+            self._kernel.schedule(arrives_at, self._arrival(source, target, message, size))
             if conditions.duplicate > 0.0 and conditions.rng.chance(conditions.duplicate):
                 self.duplicated += 1
                 again_at = arrives_at + conditions.delay.draw(conditions.rng)
-                self._kernel.schedule(again_at, Arrival(self, source, target, message, size))
+                self._kernel.schedule(again_at, self._arrival(source, target, message, size))
+
+    def drop_of(self, source: SiteId, incarnation: int) -> None:
+        """A site has begun anew: what its earlier incarnations have sent does not arrive any more."""
+        self._renewed[source] = incarnation
+        self.has_renewed = True
+
+    def _arrival(self, source: SiteId, target: SiteId, message: Message, size: int) -> Event:
+        arrival = Arrival(self, source, target, message, size)
+        if self.has_renewed and source in self._renewed:
+            return ArrivalOfRenewed(arrival, self._renewed[source])
+        return arrival
+
+    def arrive(self, now: Micros, copy: "Arrival", incarnation: int) -> None:
+        """A copy of a site that has begun anew, or (0) of one that had not when it was sent, is at its target."""
+        if self._renewed.get(copy.source, 0) == incarnation:
+            self.hand_over(now, copy.source, copy.target, copy.message, copy.size)
+        else:
+            self.world.on_drop(now, copy.source, copy.target, copy.message, copy.size, "renewed")
 
     def hand_over(self, now: Micros, source: SiteId, target: SiteId, message: Message, size: int) -> None:
         """A copy is at its target now, unless a partition came between meanwhile."""
@@ -61,4 +81,18 @@ class Arrival(Event):
         self.size = size
 
     def fire(self, now: Micros) -> None:
-        self.carrier.hand_over(now, self.source, self.target, self.message, self.size)
+        if self.carrier.has_renewed:
+            self.carrier.arrive(now, self, 0)
+        else:
+            self.carrier.hand_over(now, self.source, self.target, self.message, self.size)
+
+
+class ArrivalOfRenewed(Event):
+    """A copy under way, of a site that has begun anew."""
+
+    def __init__(self, arrival: Arrival, incarnation: int) -> None:
+        self.arrival = arrival
+        self.incarnation = incarnation
+
+    def fire(self, now: Micros) -> None:
+        self.arrival.carrier.arrive(now, self.arrival, self.incarnation)

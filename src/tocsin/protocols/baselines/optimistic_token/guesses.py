@@ -85,6 +85,20 @@ class Guesses(Delivery):
                 self._counts[item.origin] += 1
                 self._log.submissions.put_back(item)
 
+    def skip(self, next_seqnos: list[int]) -> None:
+        """What was ordered and not settled is guessed to come next, with the guesses, if the numbers go on so."""
+        self._take_back()
+        uncommitted = self._log.uncommitted()
+        for item in reversed(uncommitted):
+            self._application.take_back(item)
+        guesses = [item for item in uncommitted if item.group != NO_GROUP] + self.items
+        self.items = []
+        self._counts = [0] * len(next_seqnos)
+        for item in guesses:
+            if item.seqno == next_seqnos[item.origin] + self._counts[item.origin]:
+                self._add(item)
+                self._log.submissions.put_back(item)
+
     def commit(self, item: Item) -> None:
         """It was delivered long before."""
 

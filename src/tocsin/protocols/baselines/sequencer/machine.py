@@ -45,7 +45,7 @@ class Sequencer(Machine):
         options = setup.options
         assert isinstance(options, SequencerOptions)
         records = Records(outbox, options.records_max)
-        log = Log(setup.sites, options.window, records)
+        log = Log(setup.sites, len(setup.groups), options.window, options.retain, records)
         application = Application(setup.site, setup.groups, setup.log, outbox)
         delivery: Delivery = WhenOrdered(log, application)
         if options.delivery == "committed":

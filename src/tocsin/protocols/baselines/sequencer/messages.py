@@ -56,6 +56,7 @@ class Ordered(Message, frozen=True):
     position: Claimed
     item: Item
     committed: Claimed  # positions below this are settled for good
+    stable: Claimed  # positions below this are at every site
     token: Claimed  # the site that orders next
     hop: Claimed  # how often the token has moved in this term
     have: Counts  # by site: what it had when it last held the token; empty where the token does not move
@@ -79,6 +80,7 @@ class Status(Message, frozen=True):
     term: Claimed
     end: Claimed
     committed: Claimed
+    stable: Claimed
     token: Claimed
     hop: Claimed
     have: Counts
@@ -124,6 +126,21 @@ class Fill(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         return f"Fill({len(self.items)} from {self.position}, term {self.term}, committed {self.committed})"
+
+
+class Skip(Message, frozen=True):
+    """The other answer: the order below `base` is settled and forgotten; this is what it comes to."""
+
+    kind: ClassVar[str] = "data"
+    term: Claimed
+    base: Claimed
+    base_term: Claimed  # the term of the last item before `base`: who has that item has all of them
+    next_seqnos: Counts  # by origin: the number that comes next
+    counts: Counts  # by group: its messages below `base`
+    end: Claimed
+
+    def brief(self, names: list[str]) -> str:
+        return f"Skip(to {self.base}, term {self.term})"
 
 
 class Seek(Message, frozen=True):
@@ -189,4 +206,5 @@ class Summary(Record, frozen=True):
     base: Number
     base_term: Number
     next_seqnos: Counts
+    counts: Counts
     committed: Number

@@ -4,11 +4,13 @@ from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
 
 
 class Order:
-    """A log of items. Items below `base` are known to every site and forgotten."""
+    """A log of items. Items below `base` are committed and forgotten; what they come to is not."""
 
-    def __init__(self, sites: int) -> None:
+    def __init__(self, sites: int, groups: int) -> None:
         self.base = 0  # position of items[0]
         self.base_term = 0  # term of the item before it
+        self.base_seqnos: list[int] = [0] * sites  # by origin: the number that comes next after the items below `base`
+        self.base_counts: list[int] = [0] * groups  # by group: its messages below `base`
         self.items: list[Item] = []
         self.next_seqnos: list[int] = [0] * sites  # by origin: messages come in the order of their numbers
 
@@ -18,14 +20,19 @@ class Order:
     def last_term(self) -> int:
         return self.items[-1].term if self.items else self.base_term
 
-    def resume(self, base: int, base_term: int, next_seqnos: list[int]) -> None:
-        """From a checkpoint: begin at this position."""
+    def resume(self, base: int, base_term: int, base_seqnos: list[int], base_counts: list[int]) -> None:
+        """Begin at this position, without items."""
         self.base = base
         self.base_term = base_term
-        self.next_seqnos = next_seqnos
+        self.base_seqnos = base_seqnos
+        self.base_counts = base_counts
+        self.items = []
+        self.next_seqnos = list(base_seqnos)
 
     def term_at(self, position: int) -> int:
         """The term of the item at a position; -1 where there is none (any more)."""
+        if position == self.base - 1:
+            return self.base_term
         place = position - self.base
         return self.items[place].term if 0 <= place < len(self.items) else -1
 
@@ -47,18 +54,15 @@ class Order:
 
     def forget_below(self, position: int) -> None:
         drop = min(position, self.end()) - self.base
-        if drop > 0:
-            self.base_term = self.items[drop - 1].term
-            del self.items[:drop]
-            self.base += drop
-
-    def seqnos_at_base(self) -> list[int]:
-        """By origin, the number expected after the items below the base."""
-        seqnos = list(self.next_seqnos)
-        for item in self.items:
+        if drop <= 0:
+            return
+        for item in self.items[:drop]:
             if item.group != NO_GROUP:
-                seqnos[item.origin] -= 1
-        return seqnos
+                self.base_seqnos[item.origin] = item.seqno + 1
+                self.base_counts[item.group] += 1
+        self.base_term = self.items[drop - 1].term
+        del self.items[:drop]
+        self.base += drop
 
     def since(self, position: int) -> list[Item]:
         """The items from a position on."""

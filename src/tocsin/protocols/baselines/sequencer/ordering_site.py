@@ -6,7 +6,6 @@ batches. When messages are delivered is `Delivery`'s.
 
 from typing import Final
 
-from tocsin.core.data import Sent
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
@@ -15,6 +14,7 @@ from tocsin.protocols.baselines.sequencer.commits import Commits
 from tocsin.protocols.baselines.sequencer.contact import Contact
 from tocsin.protocols.baselines.sequencer.delivery import Delivery
 from tocsin.protocols.baselines.sequencer.election import ELECT, Election
+from tocsin.protocols.baselines.sequencer.keeping import Keeping
 from tocsin.protocols.baselines.sequencer.log import Log
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
@@ -25,10 +25,9 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
+    Skip,
     Status,
     Submit,
-    Summary,
-    Termed,
     Vote,
 )
 from tocsin.protocols.baselines.sequencer.options import SequencerOptions
@@ -67,8 +66,6 @@ class OrderingSite:
         self._resend_us: int = options.resend_us
         self._acknowledges: bool = options.delivery == "committed"  # deliveries wait for commits: say what is here
         self._outbox = outbox
-        self._records = records
-        self._application = application
         self._delivery = delivery
         self.peers = peers
         self.log = log
@@ -77,6 +74,7 @@ class OrderingSite:
         self.token = TokenSite(site, peers, options.rotate, self.terms, log, self.timers, outbox)
         self.source = Source(site, peers, self.terms, log, self.token, records, outbox)
         self.commits = Commits(self.terms, log, self.token, self.source, delivery, application)
+        self._keeping = Keeping(self.terms, log, self.token, self.source, self.commits, delivery, application, records)
         self.contact = Contact(options.resend_us, options.suspect_after)
         self.repair = Repair(site, peers, self._groups, self.terms, log, self.token, delivery, outbox)
         self.election = Election(
@@ -122,28 +120,12 @@ class OrderingSite:
     # Starting
 
     def start(self, now: Micros, records: list[Record]) -> None:
-        for record in records:
-            self._recall(record)
-        self._records.recall(records)
-        self._application.count_settled(self._delivery.revocable())
-        self.source.drop_committed()
+        self._keeping.recall(records)
         if records:
             self._forget_term()
             self.token.bar()
             self._outbox.multicast(list(self.peers), Lacks(self.terms.term, self.log.matched))
         self._set_timers(now)
-
-    def _recall(self, record: Record) -> None:
-        if isinstance(record, Summary):
-            self.terms.resume(record.term, record.voted)
-            self.source.numbers.resume(record.next_seqno)
-            self.log.resume(record.base, record.base_term, list(record.next_seqnos), record.committed)
-        elif isinstance(record, Sent):
-            self.source.recall(record)
-        elif isinstance(record, Termed):
-            self.terms.resume(record.term, record.voted)
-        else:
-            self._delivery.recall(record)
 
     # Others
 
@@ -165,6 +147,9 @@ class OrderingSite:
         elif isinstance(message, Fill):
             if self.is_current(source, message.term):
                 self._on_fill(source, message)
+        elif isinstance(message, Skip):
+            if self.is_current(source, message.term):
+                self._on_skip(source, message)
         elif isinstance(message, Seek):
             if self.is_current(source, message.term):
                 self.election.on_seek(now, source, message)
@@ -215,6 +200,7 @@ class OrderingSite:
         self.repair.hold(ordered.position, ordered.item)
         self.repair.take_early()
         self.commits.commit(ordered.committed)
+        self.log.note_stable(ordered.stable)
         if self.log.matched <= ordered.position:
             self.repair.ask(source)
         elif self._acknowledges and not self.token.rotate:
@@ -231,6 +217,7 @@ class OrderingSite:
         elif status.token == self._site and status.hop < self.token.hop:
             self._outbox.send(source, Have(self.terms.term, self.log.matched, self.token.hop))  # taken long ago
         self.commits.commit(status.committed)
+        self.log.note_stable(status.stable)
 
     def _on_have(self, source: SiteId, have: Have) -> None:
         news = self.token.note_have(source, have.matched)
@@ -261,6 +248,17 @@ class OrderingSite:
         if self.log.matched < fill.end:
             self.repair.ask(source)
 
+    def _on_skip(self, source: SiteId, skip: Skip) -> None:
+        if self.token.here or not self.repair.is_whole(skip):
+            return
+        self._keeping.skip(skip)
+        self.repair.note_end(skip.end)
+        self.repair.take_early()
+        if source == self.token.orderer:
+            self.contact.answered()
+        if self.log.matched < skip.end:
+            self.repair.ask(source)
+
     # Ordering
 
     def place(self, item: Item) -> None:
@@ -276,9 +274,18 @@ class OrderingSite:
             self.timers.unset(PASS)
         have = tuple(token.have) if token.rotate else ()
         if self.peers:
-            committed = self.log.committed
-            absent = tuple(token.absent)
-            ordered = Ordered(self.terms.term, position, item, committed, token.orderer, token.hop, have, absent)
+            log = self.log
+            ordered = Ordered(
+                self.terms.term,
+                position,
+                item,
+                log.committed,
+                log.stable,
+                token.orderer,
+                token.hop,
+                have,
+                tuple(token.absent),
+            )
             self._outbox.multicast(list(self.peers), ordered)
 
     # Terms
@@ -370,7 +377,7 @@ class OrderingSite:
 
     def end_step(self, now: Micros) -> None:
         self._set_timers(now)
-        self._maybe_checkpoint()
+        self._keeping.end_step()
 
     def _set_timers(self, now: Micros) -> None:
         """Set the timers that are needed."""
@@ -384,26 +391,3 @@ class OrderingSite:
             self.timers.set(CHECK, now + self._resend_us)
         if self.token.hop > self.token.taken and self.token.is_passed_on():
             self.timers.set(PASS, now + patience_us)
-
-    def _maybe_checkpoint(self) -> bool:
-        """Forget what everybody has, and fold the records, once they are many."""
-        order = self.log.order
-        if not self._records.are_many(3 * len(order.items) + len(self.source.pending)):
-            return False
-        order.forget_below(min(min(self.token.have), self.log.committed))
-        records: list[Record] = [
-            Summary(
-                self.terms.term,
-                self.terms.voted,
-                self.source.numbers.following,
-                order.base,
-                order.base_term,
-                tuple(order.seqnos_at_base()),
-                self.log.committed,
-            )
-        ]
-        records.extend(self.source.records())
-        records.extend(self._delivery.records())
-        self._records.fold(records)
-        self._application.trim()
-        return True

@@ -29,6 +29,11 @@ class Submissions:
         """It has lost its place and waits again."""
         self.waiting[(item.origin, item.seqno)] = item
 
+    def drop_ordered(self, order: Order) -> None:
+        """The order went on by more than one place."""
+        for origin, seqno in [key for key in self.waiting if key[1] < order.next_seqnos[key[0]]]:
+            del self.waiting[(origin, seqno)]
+
     def clear(self) -> None:
         self.waiting.clear()
 

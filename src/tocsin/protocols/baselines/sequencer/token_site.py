@@ -74,7 +74,8 @@ class TokenSite:
         have = tuple(self.have) if self.rotate else ()
         orderer = self.orderer if self.orderer != NOBODY else self._site
         log = self._log
-        return Status(self._terms.term, log.matched, log.committed, orderer, self.hop, have, tuple(self.absent), ask)
+        absent = tuple(self.absent)
+        return Status(self._terms.term, log.matched, log.committed, log.stable, orderer, self.hop, have, absent, ask)
 
     # Terms
 

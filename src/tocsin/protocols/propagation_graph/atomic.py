@@ -1,13 +1,13 @@
 """Atomic delivery and dynamic groups: sections 5.2.2 and 5.1 of the paper.
 
 What needs a failed site waits for it, and goes on where it left off when it is back: all that takes is stable storage.
-So graphs change only because groups do. Which graph is next is decided by ballot (manager.py); Close carries it down the
-trees that it ends.
+So graphs change only because groups do. Which graph is next is decided by ballot (manager.py); Close carries it down
+the trees that it ends.
 
 | paper                                               | here                                                   |
 |-----------------------------------------------------|--------------------------------------------------------|
 | the manager computes a new graph                    | manager.py, successor.py                               |
-| Close, to each root and down to every node          | `Decided` to all, `_follow` at the roots; `Close` as the last message of every edge |
+| Close, to each root and down to every node          | `Decided`, `_follow`; `Close`, the last of every edge  |
 | Open, with the new graph                            | the Close brings it: who has closed a tree opens the next |
 | graph numbers; messages of a graph not yet open wait | `Decision.since`, `Held`                              |
 | queued messages are re-routed                       | `_learn`: sources turn to the new primary destination   |
@@ -52,7 +52,7 @@ from tocsin.protocols.propagation_graph.records import Counted, Opened, Planned,
 from tocsin.protocols.propagation_graph.recovery import Recovery
 from tocsin.protocols.propagation_graph.soundness import is_sound_configuration, is_sound_tree
 from tocsin.protocols.propagation_graph.stage import Stage
-from tocsin.protocols.propagation_graph.successor import bare, ends_tree
+from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
 BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
@@ -328,9 +328,11 @@ class AtomicRecovery(Recovery):
         """The graph that ends this site's tree, if that is decided."""
         present = self._graphs.decision()
         newest = self._graphs.newest
-        for decision in (*newest.pending, newest):
-            if decision.number > present.number and ends_tree(decision, present, self._site):
-                return bare(decision)
+        for graph in newest.pending:
+            if graph.number > present.number and ends_tree(opened_as(graph), present, self._site):
+                return opened_as(graph)
+        if newest.number > present.number and ends_tree(newest, present, self._site):
+            return bare(newest)
         return None
 
     def _maybe_close(self, now: Micros, decision: Decision) -> bool:

@@ -11,9 +11,9 @@ A ballot belongs to one manager. Who has answered a ballot takes nothing more in
 smaller one. A graph for which a majority has voted is decided; any later manager hears of it from one of them, and
 proposes it again. So there is one graph for each number, whatever fails and whoever is suspected.
 
-Between the phases the survivors get what they lack from one another. Only then votes are asked for, so that once a graph
-may be decided every survivor has all that counts: one that fails now takes nothing with it that another needs. Who is
-left out votes, too: it has stopped, and goes the way of those who are away.
+Between the phases the survivors get what they lack from one another. Only then votes are asked for, so that once a
+graph may be decided every survivor has all that counts: one that fails now takes nothing with it that another needs.
+Who is left out votes, too: it has stopped, and goes the way of those who are away.
 
 A method that may decide returns the graph that is decided, or None.
 """

@@ -30,12 +30,13 @@ from tocsin.protocols.propagation_graph.messages import (
     Decision,
     Heard,
     Hello,
+    Older,
     Prepare,
     Report,
 )
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.soundness import is_sound_change, is_sound_configuration
-from tocsin.protocols.propagation_graph.successor import bare, successor, with_pending
+from tocsin.protocols.propagation_graph.successor import older, successor, with_pending
 
 MANAGE: Final = "MANAGE"  # somebody has not heard of the newest graph
 PUSH: Final = "PUSH"  # a ballot is under way, or a change has to wait
@@ -99,7 +100,7 @@ class Manager:
     def _draft(self) -> Decision | None:
         """The next graph with all changes that may come now; None if there is none."""
         last = self._graphs.newest
-        pending = [older for older in (*last.pending, bare(last)) if self._waits_for(older)]
+        pending = [graph for graph in (*last.pending, older(last)) if self._waits_for(graph)]
         draft: Decision | None = None
         groups = list(last.groups)
         applied = dict(last.applied)
@@ -119,21 +120,21 @@ class Manager:
                     applied = counted
         return draft
 
-    def _waits_for(self, decision: Decision) -> list[SiteId]:
+    def _waits_for(self, graph: Older) -> list[SiteId]:
         """The sites that a graph concerns and that may not have opened it."""
         waiting: list[SiteId] = []
-        for site in decision.concerned:
+        for site in graph.concerned:
             opened = self._graphs.present.number if site == self._site else self._opened.get(site, -1)
-            if opened < decision.number:
+            if opened < graph.number:
                 waiting.append(site)
         return waiting
 
-    def _is_too_much(self, draft: Decision, pending: list[Decision]) -> bool:
+    def _is_too_much(self, draft: Decision, pending: list[Older]) -> bool:
         """Whether a site that the draft concerns would have too many graphs to open."""
         if len(pending) < PLANS_MAX:
             return False
-        for older in pending:
-            for site in self._waits_for(older):
+        for graph in pending:
+            for site in self._waits_for(graph):
                 if site in draft.concerned:
                     return True
         return False

@@ -19,6 +19,16 @@ Pair = tuple[Number, Number]
 Numbers = tuple[Number, ...]
 
 
+class Older(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Of a graph before the newest, what a site needs that has not opened it yet; the fields as in `Decision`."""
+
+    number: Number
+    groups: tuple[Numbers, ...]
+    since: Numbers
+    knowing: tuple[Pair, ...]
+    concerned: Numbers
+
+
 class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """What defines a graph: everybody computes the same forest from it."""
 
@@ -34,10 +44,8 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     by: Number = 0  # the manager that proposed it
     since: Numbers = ()  # by group: the number of the graph that its tree is unchanged since
     knowing: tuple[Pair, ...] = ()  # by group: (who knows its places at the end of the tree before + 1, or 0; that end)
-    concerned: Numbers = ()  # sites that nobody tells: roots of the trees that this graph ends, and who gets its first group
-    pending: tuple[
-        "Decision", ...
-    ] = ()  # older graphs that some site which they concern may not have opened; by number
+    concerned: Numbers = ()  # who hears of it from nobody: roots of the trees that it ends, and who gets a first group
+    pending: tuple[Older, ...] = ()  # graphs that some site which they concern may not have opened; by number
 
 
 def message_text(names: list[str], origin: int, seqno: int) -> str:

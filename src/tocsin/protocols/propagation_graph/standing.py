@@ -43,8 +43,8 @@ class Standing:
         return bool(self.awaited())
 
     def base(self) -> Decision:
-        """The graph that this site takes part in deciding on the successor of: the one it is in, or, while it waits, the
-        last of those after it that it knows of."""
+        """This site takes part in deciding on the graph after this one: the one it is in, or, while it waits, the last
+        of those after it that it knows of."""
         found = self._graphs.decision()
         if self.is_waiting():
             following = self._decided.find(found.number + 1)

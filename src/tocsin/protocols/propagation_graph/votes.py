@@ -19,7 +19,7 @@ OPEN: Final = 1 << 60  # of finals: how many messages count is not known, since 
 
 
 class Revival:
-    """Somebody is back who knows the end of a dead group: how many messages there were, and how far its sources were."""
+    """Somebody is back who knows the end of a dead group: how many messages there were, how far its sources were."""
 
     def __init__(self, rank: int, places: list[tuple[GroupId, SiteId, int]]) -> None:
         self.rank = rank

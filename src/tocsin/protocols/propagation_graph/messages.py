@@ -249,6 +249,8 @@ class Decided(Message, frozen=True):
 
 
 def _graph(names: list[str], decision: Decision) -> str:
+    if decision.since:
+        return f"groups {[list(members) for members in decision.groups]}"
     away = " ".join(names[site] if site < len(names) else str(site) for site in decision.away)
     return f"finals {list(decision.finals)} away [{away}]"
 
@@ -260,6 +262,9 @@ class Hello(Message, frozen=True):
     number: Number
     ranks: tuple[Pair, ...] = ()  # (group, messages of this graph) of dead groups whose members the sender was of
     places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of those
+
+    def brief(self, names: list[str]) -> str:
+        return f"Hello({self.number} ranks {list(self.ranks)})" if self.ranks else f"Hello({self.number})"
 
 
 class Wish(Message, frozen=True):

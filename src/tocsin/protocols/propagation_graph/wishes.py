@@ -138,8 +138,8 @@ class Wishes:
         self._wait(now, len(self._live_before()) + 1)
 
     def on_manager(self, now: Micros) -> None:
-        """Another site is manager."""
-        self._tries = 0
+        """Another site is manager. Who was one in vain waits longer each time, so that they do not go on overruling one
+        another where a ballot takes longer than that (a slow disk)."""
         self.wait_for_all(now)
 
     def on_timer(self) -> bool:

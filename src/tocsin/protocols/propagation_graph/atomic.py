@@ -213,6 +213,7 @@ class AtomicRecovery(Recovery):
         if stage is not None and source == stage.parent:
             number = self._passing.parent.number_of(message)
             if number != NOT_FOR_US:
+                self._passing.parent.hear_stable(now, stage, message)
                 self._put_early(now, stage, number, message)
 
     def _on_submit(self, now: Micros, source: SiteId, submit: Submit) -> None:

@@ -75,7 +75,7 @@ class Pass(Message, frozen=True):
 
     kind: ClassVar[str] = "data"
     graph: Number
-    edges: tuple[Pair, ...]  # (child, the message's number on the edge to it)
+    edges: tuple[tuple[Number, Number, Number], ...]  # (child, the message's number on the edge to it, stable there)
     group: Number
     origin: Number
     seqno: Number
@@ -88,7 +88,9 @@ class Pass(Message, frozen=True):
         return ((self.origin, self.seqno),)
 
     def brief(self, names: list[str]) -> str:
-        numbers = " ".join(f"{names[child] if child < len(names) else child}/{number}" for child, number in self.edges)
+        numbers = " ".join(
+            f"{names[child] if child < len(names) else child}/{number}" for child, number, _ in self.edges
+        )
         return f"Pass({message_text(names, self.origin, self.seqno)} graph {self.graph} to {numbers})"
 
 

@@ -65,6 +65,7 @@ from tocsin.protocols.propagation_graph.soundness import is_sound_decision, is_s
 from tocsin.protocols.propagation_graph.stage import Stage
 from tocsin.protocols.propagation_graph.standing import Standing
 from tocsin.protocols.propagation_graph.votes import resolved
+from tocsin.protocols.propagation_graph.watching import Watching
 from tocsin.protocols.propagation_graph.wishes import WISH, Wishes
 
 
@@ -96,6 +97,7 @@ class NonAtomicRecovery(Recovery):
         self._wishes = Wishes(
             setup, options, passing.graphs, self._detector, self._decided, self._standing, asked, outbox
         )
+        self._watching = Watching(setup, passing, self._detector, self._wishes, self._decided, self._standing)
         self._ballots = GraphBallots(setup, records)
         self._fetching = Fetching(setup, options, passing.graphs, history, passing.application, outbox)
         self._closing = Closing(passing, history, self._fetching, records)
@@ -114,10 +116,8 @@ class NonAtomicRecovery(Recovery):
         )
 
     def is_settled(self) -> bool:
-        return not self._graphs.present.stopped and self._decided.learned is None and not self._is_away()
-
-    def _is_away(self) -> bool:
-        return self._site in self._graphs.decision().away
+        is_under_way = self._graphs.present.stopped or self._decided.learned is not None
+        return not is_under_way and not self._standing.is_away()
 
     # Starting
 
@@ -191,11 +191,11 @@ class NonAtomicRecovery(Recovery):
         elif isinstance(message, Null):
             self._on_null(now, source, message)
         elif isinstance(message, Hello):
-            self._on_hello(now, source, message)
+            self._watching.on_hello(now, source, message)
         elif isinstance(message, Wish):
-            self._on_wish(now, message)
+            self._watching.on_wish(now, message)
         elif isinstance(message, Change):
-            self._on_change(now, source, message)
+            self._watching.on_change(now, source, message)
         elif isinstance(message, (Fetch, Supply, Gone)):
             self._on_fetching_message(now, source, message)
         else:
@@ -220,7 +220,7 @@ class NonAtomicRecovery(Recovery):
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == BEAT:
-            self._on_beat(now)
+            self._watching.on_beat(now)
         elif timer == WISH:
             if self._wishes.on_timer():
                 self._maybe_learn(now, self._deciding.prepare(now))
@@ -244,6 +244,7 @@ class NonAtomicRecovery(Recovery):
         if stage is not None and source == stage.parent:
             number = self._passing.parent.number_of(message)
             if number != NOT_FOR_US:
+                self._passing.parent.hear_stable(now, stage, message)
                 if self._passing.parent.put_early(stage, number, message):
                     self._passing.parent.take_early(now)
                     self._passing.parent.watch_gap(now)
@@ -264,47 +265,8 @@ class NonAtomicRecovery(Recovery):
         else:
             self._passing.on_null(now, source, null)
 
-    def _on_beat(self, now: Micros) -> None:
-        """Say that this site is alive, and look who is."""
-        self._detector.await_beat(now)
-        if self._decided.learned is not None:
-            return
-        if self._is_away() or self._standing.is_waiting():
-            self._standing.say_to_all()
-            self._wishes.consider(now)
-            return
-        stranger = self._detector.stranger()
-        if stranger >= 0:
-            self._standing.say(stranger)
-        self._passing.children.say_alive(self._graphs.present)
-        self._detector.look()
-        self._wishes.consider(now)
-
-    # Wishes for a new graph
-
     def ask(self, now: Micros) -> None:
-        self._wishes.note_own_changes()
-        self._wishes.consider(now)
-
-    def _on_change(self, now: Micros, asker: SiteId, change: Change) -> None:
-        if self._wishes.note_change(asker, change):
-            self._wishes.consider(now)
-
-    def _on_wish(self, now: Micros, wish: Wish) -> None:
-        if wish.number == self._standing.base().number:
-            self._detector.believe(wish.suspects)
-        self._wishes.consider(now)
-
-    def _on_hello(self, now: Micros, source: SiteId, hello: Hello) -> None:
-        self._decided.send_after(source, hello.number)
-        if hello.ranks:
-            self._decided.send_ends(source, [group for group, _ in hello.ranks], hello.number)
-            if self._wishes.note_revival(hello):
-                self._wishes.consider(now)
-        base = self._standing.base()
-        if source in base.away and hello.number == base.number:
-            self._wishes.note_return(source)
-            self._wishes.consider(now)
+        self._watching.ask(now)
 
     # From a decision to the next graph: take back, fetch, open
 

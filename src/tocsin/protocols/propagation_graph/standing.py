@@ -42,6 +42,10 @@ class Standing:
     def is_waiting(self) -> bool:
         return bool(self.awaited())
 
+    def is_away(self) -> bool:
+        """Whether this site is left out of the graph that it is in."""
+        return self._site in self._graphs.decision().away
+
     def base(self) -> Decision:
         """This site takes part in deciding on the graph after this one: the one it is in, or, while it waits, the last
         of those after it that it knows of."""

@@ -13,6 +13,8 @@ from tocsin.core.message import Message, Record
 Number = Annotated[int, Meta(ge=0, lt=1 << 62)]  # a site, a group, a sequence number, a position, a time, a count
 Claimed = Annotated[int, Meta(ge=0, lt=1 << 60)]  # the same from a peer, who may lie: its successors are Numbers
 
+SITES_MAX = 4096  # sites that one message may name
+
 
 class Data(Message, frozen=True):
     """A broadcast, as its origin sent it."""
@@ -28,6 +30,22 @@ class Data(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         return f"Data({name_of(self.origin, names)}:{self.seqno})"
+
+
+class Links(Message, frozen=True):
+    """Who hears whom, as far as the sender knows, and which sites seek a way to others (`core/links.py`)."""
+
+    kind: ClassVar[str] = "links"
+    entries: Annotated[
+        tuple[tuple[Claimed, Claimed, Claimed, tuple[Claimed, ...]], ...], Meta(max_length=SITES_MAX)
+    ]  # site, version, age in microseconds, whom it hears
+    seeks: Annotated[tuple[tuple[Claimed, Claimed], ...], Meta(max_length=SITES_MAX)]  # seeker, number of its seek
+
+    def brief(self, names: list[str]) -> str:
+        said: list[str] = []
+        for site, _, _, hears in self.entries:
+            said.append(f"{name_of(site, names)} hears {' '.join(name_of(other, names) for other in hears) or 'nobody'}")
+        return f"Links({', '.join(said)})"
 
 
 class Sent(Record, frozen=True):

@@ -42,7 +42,16 @@ def any_message(rng: Rng) -> Message:
             return Request(rng.below(3), number(rng) - 1, have)
         case 6:
             pieces = [Piece(number(rng), number(rng), number(rng) - 1, rng.chance(0.5), b"!") for _ in range(3)]
-            return Batch(rng.below(3), number(rng), rng.chance(0.5), tuple(pieces))
+            floors = tuple([(number(rng), number(rng), number(rng)) for _ in range(rng.below(3))])
+            return Batch(rng.below(3), number(rng), rng.chance(0.5), floors, tuple(pieces))
+        case 7:
+            return Noted(rng.below(3), number(rng), number(rng), number(rng))
+        case 8:
+            entries = [(number(rng), number(rng), number(rng), numbers(rng)) for _ in range(rng.below(4))]
+            return Links(tuple(entries), tuple([(number(rng), number(rng)) for _ in range(rng.below(4))]))
+        case 9:
+            path = (*numbers(rng), 0) if rng.chance(0.5) else numbers(rng)
+            return Relay(path, rng.below(4), Probe(rng.chance(0.5)))
         case _:
             return Probe(rng.chance(0.5))
 

@@ -18,7 +18,6 @@ from tocsin.protocols.propagation_graph.messages import (
     Null,
     Pass,
     Places,
-    Plan,
     Prepare,
     Ready,
     Report,
@@ -56,7 +55,7 @@ PROTOCOL: Protocol = Protocol(
     options=PropagationGraphOptions,
     messages=(
         *(Submit, Pass, Close, Null, Ack),
-        *(Change, Plan, Heard, Ask, Places),
+        *(Change, Heard, Ask, Places),
         *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply, Gone),
     ),
     records=(

@@ -44,6 +44,12 @@ class GraphBallots:
     def recall_vote(self, record: Voted) -> None:
         self.cast.vote(record.ballot, record.decision)
 
+    def recall(self, record: Record) -> None:
+        if isinstance(record, Promised):
+            self.recall_promise(record)
+        elif isinstance(record, Voted):
+            self.recall_vote(record)
+
     def fold(self, number: int) -> list[Record]:
         """`number`: of the graph that they are about."""
         records: list[Record] = []

@@ -61,9 +61,3 @@ def forest_of(decision: Decision, sites: int, balance: int) -> tuple[Forest, lis
     if balance != AS_FOUND:
         forest = balanced(forest, balance)
     return forest, numbers
-
-
-def tops(decision: Decision, sites: int, balance: int) -> list[SiteId]:
-    """The sites that nobody is above: roots, and sites in no group. The manager tells them of the next graph."""
-    forest, _ = forest_of(decision, sites, balance)
-    return [site for site in range(sites) if forest.parent[site] < 0]

@@ -124,8 +124,8 @@ class MessagePassing:
 
     def resume(self, now: Micros) -> None:
         """After a restart: go on where this site left off; what the others have is heard again."""
-        self.application.resume(len(self.graphs.decision().groups))
-        self.outlets.start_graph()
+        self.application.resume(len(self.graphs.newest.groups))
+        self.outlets.start_over()
         for number in sorted(self.graphs.stages):
             stage = self.graphs.stages[number]
             self.children.progress(now, stage)

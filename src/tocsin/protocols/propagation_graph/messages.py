@@ -28,6 +28,12 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     away: Numbers = ()  # sites left out because they failed; sorted
     finals: Numbers = ()  # by group: how many messages of the graph before count; what somebody has beyond is undone
     places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) where somebody is new or back
+    # Atomic (successor.py):
+    by: Number = 0  # the manager that proposed it
+    since: Numbers = ()  # by group: the number of the graph that its tree is unchanged since
+    knowing: tuple[Pair, ...] = ()  # by group: (who knows its places at the end of the tree before + 1, or 0; that end)
+    concerned: Numbers = ()  # sites that nobody tells: roots of the trees that this graph ends, and who gets its first group
+    pending: tuple["Decision", ...] = ()  # older graphs that some site which they concern may not have opened; by number
 
 
 def message_text(names: list[str], origin: int, seqno: int) -> str:
@@ -128,21 +134,12 @@ class Change(Message, frozen=True):
     members: Numbers
 
 
-class Plan(Message, frozen=True):
-    """From the manager to a root, or to a site in no group: close the graph before this one and open it."""
-
-    kind: ClassVar[str] = "plan"
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Plan({self.decision.number} groups {list(self.decision.groups)})"
-
-
 class Heard(Message, frozen=True):
-    """To the manager: the graph is open here."""
+    """To the manager: the sender knows of this graph, and has opened that one."""
 
     kind: ClassVar[str] = "heard"
     number: Number
+    opened: Number
 
 
 class Ask(Message, frozen=True):
@@ -151,6 +148,7 @@ class Ask(Message, frozen=True):
     kind: ClassVar[str] = "ask"
     graph: Number  # the asker's
     group: Number
+    ended: Number  # with this graph the tree ended in which the receiver was primary destination
 
 
 class Places(Message, frozen=True):
@@ -162,7 +160,7 @@ class Places(Message, frozen=True):
     places: tuple[Pair, ...]
 
 
-# Non-atomic: deciding on the next graph
+# Deciding on the next graph; Install and Ready, and what is reported of messages, in non-atomic mode only
 
 
 class Prepare(Message, frozen=True):

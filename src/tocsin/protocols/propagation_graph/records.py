@@ -113,7 +113,7 @@ class Asked(Record, frozen=True):
 
 
 class Planned(Record, frozen=True):
-    """The manager has decided on a graph."""
+    """A graph is decided, and it is the newest that this site knows of."""
 
     always_synced: ClassVar[bool] = True
 
@@ -164,4 +164,3 @@ class Summary(Record, frozen=True):
     next_seqno: Number
     asked: Number  # changes asked for here so far
     uncounted: tuple[Pair, ...]  # (group, graph in which this site joined it) whose places it does not know
-    previous: tuple[Decision, ...]  # the graph before the oldest that follows, if there was one

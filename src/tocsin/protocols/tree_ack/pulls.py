@@ -78,9 +78,27 @@ class Pulls:
         catchup = self.catchups[group]
         if catchup.turn_to_next(self._groups[group], self._site, self._peers.failed):
             self._send_request(now, group)
+        elif self._skip(group):
+            self._ask_next(now, group)
         else:
             catchup.give_up(self._broadcasts.group_streams(group))
             self._set_pull(now, group)
+
+    def _skip(self, group: GroupId) -> bool:
+        """Everybody was asked, and what comes next is kept by nobody: it is missed. Whether there was such a stream."""
+        catchup = self.catchups[group]
+        skipped = False
+        for origin in sorted(catchup.floors):
+            floor, count = catchup.floors[origin]
+            stream = self._broadcasts.stream(group, origin)
+            if stream is not None and origin != self._site and stream.last < floor and stream.count < count:
+                self._store.skip(stream, floor, count)
+                self._broadcasts.learn(stream, floor + 1, floor + 1)
+                skipped = True
+        catchup.floors.clear()
+        if skipped:
+            self.forget_found(group)
+        return skipped and bool(catchup.wanted)
 
     def _send_request(self, now: Micros, group: GroupId) -> None:
         catchup = self.catchups[group]
@@ -125,6 +143,9 @@ class Pulls:
                 instance = self._broadcasts.open(now, stream, data, source)
                 self._broadcasts.serve(now, stream, instance)
                 self._broadcasts.run(now, stream, instance)
+        if catchup.helper == source and source in self._groups[group]:
+            for origin, floor, count in batch.floors:
+                catchup.note_floor(origin, floor, count)
         self.forget_found(group)
         if catchup.wanted and catchup.helper == source:
             if batch.more and batch.cursor > catchup.cursor:

@@ -10,7 +10,17 @@ from typing import Final
 from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
 from tocsin.core.message import Record
 from tocsin.core.own_messages import OwnNumbers
-from tocsin.protocols.tree_ack.messages import Batch, Checkpoint, Data, Kept, Piece, Request, Started
+from tocsin.protocols.tree_ack.messages import (
+    Batch,
+    Checkpoint,
+    Data,
+    Kept,
+    Piece,
+    Request,
+    Skipped,
+    Started,
+    StreamState,
+)
 from tocsin.protocols.tree_ack.stream import Stream
 
 READ_COUNT: Final = 256  # log entries read at once
@@ -42,14 +52,17 @@ class Store:
         """Make a new message durable: deliver it, or keep it until those before it have come."""
         if data.previous == stream.last:
             self._deliver(stream, data)
-            while stream.held:
-                first = min(stream.held)
-                if stream.held[first].previous != stream.last:
-                    break
-                self._deliver(stream, stream.held.pop(first))
+            self._deliver_held(stream)
         else:
             self._keep(data)
             stream.held[data.seqno] = data
+
+    def _deliver_held(self, stream: Stream) -> None:
+        while stream.held:
+            first = min(stream.held)
+            if stream.held[first].previous > stream.last:
+                break
+            self._deliver(stream, stream.held.pop(first))
 
     def take_own(self, stream: Stream, data: Data) -> None:
         """Make our own broadcast durable, and with it that its number is taken."""
@@ -58,9 +71,25 @@ class Store:
         else:
             self._keep(data)
             stream.last = data.seqno
+            stream.count += 1
+
+    def skip(self, stream: Stream, last: int, count: int) -> None:
+        """What we lack up to this number is nowhere any more: tell the application, and go on after it."""
+        self._outbox.missed(stream.group, stream.origin, stream.last + 1, count - stream.count)
+        self._outbox.persist(Skipped(stream.group, stream.origin, last, count))
+        self._changes += 1
+        stream.last = last
+        stream.count = count
+        stream.floor = last
+        stream.floor_count = count
+        for seqno in sorted(stream.held):
+            if seqno <= last:
+                del stream.held[seqno]
+        self._deliver_held(stream)
 
     def _deliver(self, stream: Stream, data: Data) -> None:
         stream.last = data.seqno
+        stream.count += 1
         self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
         self._changes += 1
 
@@ -93,7 +122,12 @@ class Store:
                 position += 1
                 if len(pieces) >= BATCH_PIECES_MAX or size >= BATCH_BYTES_MAX:
                     break
-        return Batch(group, position, position < end, tuple(pieces))
+        floors: list[tuple[int, int, int]] = []
+        for origin in sorted(streams):
+            stream = streams[origin]
+            if have.get(origin, -1) < stream.floor:
+                floors.append((origin, stream.floor, stream.floor_count))
+        return Batch(group, position, position < end, tuple(floors), tuple(pieces))
 
     # Coming back
 
@@ -144,7 +178,12 @@ class Store:
                 self.life,
                 self.numbers.following,
                 tuple(ends),
-                tuple([(s.group, s.origin, s.last, s.done, s.stable, s.floor) for s in streams]),
+                tuple(
+                    [
+                        StreamState(s.group, s.origin, s.last, s.count, s.done, s.stable, s.floor, s.floor_count)
+                        for s in streams
+                    ]
+                ),
             )
         ]
         for stream in streams:
@@ -171,7 +210,9 @@ class Store:
                 stream = streams.get(entry.origin)
                 if stream is None or entry.seqno >= stream.stable:
                     return position
-                stream.floor = max(stream.floor, entry.seqno)
+                if entry.seqno > stream.floor:
+                    stream.floor = entry.seqno
+                    stream.floor_count += 1
                 position += 1
 
 

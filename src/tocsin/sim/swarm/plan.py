@@ -75,6 +75,10 @@ class Plan:
         lost = set(self.named("wipe", "restore", "damage"))
         return (founders - 1) // 2 - len(lost | self.down_for_good() | set(self.gone()))
 
+    def has_somebody(self, members: list[str]) -> bool:
+        """Whether a group of these is more than sites down for good, where its protocol waits for one member."""
+        return not (self.assume.minority_stays_down and self.down_for_good().issuperset(members))
+
     def some(self, rng: Rng, names: list[str], most: int) -> list[str]:
         """A few of those names, in any order."""
         return [names[place] for place in rng.sample(len(names), rng.between(1, max(1, min(most, len(names)))))]

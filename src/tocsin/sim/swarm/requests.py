@@ -53,14 +53,18 @@ def send_from_outside(plan: Plan, rng: Rng) -> None:
         return
     senders = plan.some(rng, plan.names, len(plan.names) - 1)
     others = [name for name in plan.names if name not in senders]
-    plan.add_group("far", plan.some(rng, others, len(others)))
-    plan.document["workload"].update(senders=senders, groups=["far"])
-    plan.kinds.add("outside")
+    far = plan.some(rng, others, len(others))
+    if plan.has_somebody(far):
+        plan.add_group("far", far)
+        plan.document["workload"].update(senders=senders, groups=["far"])
+        plan.kinds.add("outside")
 
 
 def group_of_one(plan: Plan, rng: Rng) -> None:
-    plan.add_group("one", [plan.names[rng.below(len(plan.names))]])
-    plan.kinds.add("single")
+    one = [plan.names[rng.below(len(plan.names))]]
+    if plan.has_somebody(one):
+        plan.add_group("one", one)
+        plan.kinds.add("single")
 
 
 def empty_messages(plan: Plan, rng: Rng) -> None:

@@ -42,9 +42,10 @@ def explain(history: list[Call], model: Model) -> str:
             return ""
         if done.bit_count() > furthest.bit_count():
             furthest = done
-        stack += [
-            (done | 1 << index, after) for index in _next(calls, done) for after in model.step(state, calls[index])
-        ]
+        for index in _next(calls, done):
+            for after in model.step(state, calls[index]):
+                if calls[index].end != NEVER or after != state:  # else it may as well not have counted
+                    stack.append((done | 1 << index, after))
     stuck = [calls[index] for index in _next(calls, furthest)]
     lines = [
         f"  {call.who}: {call.operation}{call.arguments} -> {call.answer!r} [{call.begin}, {call.end}]"
@@ -108,21 +109,25 @@ class LockModel:
 class QueueModel:
     """`put` of an item (all differ), `take` answers with the oldest that nobody has; `done`; `gone`, as of locks."""
 
-    def first(self) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
-        return ((), ())  # free items, oldest first; who has which
+    def first(self) -> "Queued":
+        return Queued(0, (), ())
 
-    def step(self, state: tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]], call: Call) -> list[Hashable]:
-        free, taken = state
+    def step(self, state: "Queued", call: Call) -> list[Hashable]:
+        puts, free, taken = state
         if call.operation == "put":
-            return [((*free, call.arguments[0]), taken)]
+            return [Queued(puts + 1, (*free, (puts, call.arguments[0])), taken)]
         if call.operation == "take":
-            if not free or (call.end != NEVER and free[0] != call.answer):
+            if not free or (call.end != NEVER and free[0][1] != call.answer):
                 return []
-            return [(free[1:], tuple(sorted([*taken, (call.who, free[0])])))]
+            return [Queued(puts, free[1:], tuple(sorted([*taken, (*free[0], call.who)])))]
         if call.operation == "done":
-            held = (call.who, call.arguments[0])
-            if call.end != NEVER and call.answer != (held in taken):
-                return []
-            return [(free, tuple(each for each in taken if each != held))]
-        back = [item for who, item in taken if who == call.who]
-        return [(tuple(sorted([*back, *free])), tuple(each for each in taken if each[0] != call.who))]
+            left = tuple(each for each in taken if each[1:] != (call.arguments[0], call.who))
+            return [Queued(puts, free, left)] if call.end == NEVER or call.answer == (left != taken) else []
+        back = [each[:2] for each in taken if each[2] == call.who]
+        return [Queued(puts, tuple(sorted([*back, *free])), tuple(each for each in taken if each[2] != call.who))]
+
+
+class Queued(NamedTuple):
+    puts: int
+    free: tuple[tuple[int, Any], ...]  # which put, and the item: oldest first
+    taken: tuple[tuple[int, Any, str], ...]  # and who has it

@@ -313,8 +313,8 @@ class World(Surroundings):
 
     def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
         """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
-        or reported as missed is up to the protocol. A copy that is as new as the disk was is the disk that it was."""
-        if after.incarnation == before.incarnation:
+        or reported as missed is up to the protocol. A copy that is not older is the same disk."""
+        if (after.incarnation, after.writes) == (before.incarnation, before.writes):
             return
         if self.notes is not None:
             self.notes.exchange(site, restored=not after.is_empty())

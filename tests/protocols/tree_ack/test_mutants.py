@@ -155,11 +155,12 @@ ONLY_HOLDER = {
 def test_restarting_without_broadcasting_again_is_caught() -> None:
     """b alone has the message when it comes back. It broadcasts it again, and tells of it: either alone is enough."""
     silent = (
-        "machine",
+        "broadcasts",
         "            if stream.last >= 0:\n",
         "            if stream.last >= 0 and not stream.instances:\n",
     )
-    idle = ("restart", "if self._somebody_lacks(key, stream, seqno):", "if False:")
+    lacks = "if self._somebody_lacks(key, stream, seqno) or not self._broadcasts.is_held(stream, instance):"
+    idle = ("restart", lacks, "if False:")
     for changes, caught in (([], False), ([silent], False), ([idle], False), ([idle, silent], True)):
         mutant = PROTOCOL
         if changes:

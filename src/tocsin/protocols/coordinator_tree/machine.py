@@ -142,10 +142,10 @@ class CoordinatorTree(Machine):
             if stream.origin == self._site:
                 stream.next_delivery = stream.height
                 self._reports.find_stability(stream)
-                self._reception.trim(stream)
             else:
                 self._reception.deliver_held(stream)
                 self._redelivery.watch_gap(now, stream)
+            self._reception.trim(stream)  # the log has more than is kept
         if self._is_anew:
             self._renewal.begin()
         else:

@@ -39,7 +39,7 @@ PROTOCOL: Protocol = Protocol(
         dead_links=True,
         detector=True,
         note="agreement is among sites that are up in the end: a root that crashes for ever may have delivered its "
-        "last messages alone. For a site that is away `retain` numbers of each root are kept; the older ones it missed.",
+        "last messages alone. For a site that is away `retain` numbers of each root are kept; older ones it missed.",
     ),
     limits=limits_of,
     liveness_us=5_000_000,

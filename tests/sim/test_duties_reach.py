@@ -1,4 +1,4 @@
-"""Promises of reach: kept where losses are alike, and found out where they are not kept; too little to judge is said."""
+"""Promises of reach: kept where losses are alike, found out where they are not; too little to judge is said."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Schedules that were found by hand while everything was green: each of them neglects a duty today, as described.
+"""Schedules that were found by hand while everything was green: each neglected a duty. Some still do, as described.
 
 When a protocol is mended, its test here fails: turn it round, so that the schedule shows that the duty is kept.
 """
@@ -67,8 +67,8 @@ def test_a_sequencer_forgets_what_everybody_has(name: str) -> None:
     assert neglected(judged(REGISTRY[name], document)) == []
 
 
-def test_who_catches_up_holds_all_that_it_fetched() -> None:
-    """a goes on alone for two seconds; the others then fetch what it has sent, and hold every message of it."""
+def test_who_catches_up_does_not_hold_all_that_it_fetched() -> None:
+    """a goes on alone for two seconds; the others then fetch what it has sent. (They held every message of it once.)"""
     document = {
         "sites": 5,
         "duration_us": 30_000_000,
@@ -76,7 +76,7 @@ def test_who_catches_up_holds_all_that_it_fetched() -> None:
         "network": {"model": "lan", "delay_us": 2_000, "loss": 0.1},
         "faults": [{"at_us": 200_000, "partition": [["a"], ["b", "c", "d", "e"]]}, {"at_us": 2_000_000, "heal": True}],
     }
-    assert neglected(judged(REGISTRY["tree_ack"], document))[0].endswith(" messages; the limit is 10")
+    assert not neglected(judged(REGISTRY["tree_ack"], document))
 
 
 def test_a_site_is_left_behind_in_an_old_graph() -> None:
@@ -107,8 +107,8 @@ class Run:
         return self.duties.judge(self.simulation.kernel.now)
 
 
-def test_a_log_is_pinned_by_one_message_long_ago() -> None:
-    """b speaks once while c is away; ever after all logs are kept whole, though everyone is up and has everything."""
+def test_no_log_is_pinned_by_one_message_long_ago() -> None:
+    """b speaks once while c is away. (Ever after, all logs were kept whole, though everyone had everything.)"""
     for c_is_away in (False, True):
         away: list[dict[str, Any]] = [{"at_us": 1_000_000, "crash": ["c"]}, {"at_us": 5_000_000, "recover": ["c"]}]
         run = Run(
@@ -131,14 +131,10 @@ def test_a_log_is_pinned_by_one_message_long_ago() -> None:
             now += 20_000
             run.until(now)
         run.until(now + 5_000_000)
-        found = neglected(run.judge())
-        if c_is_away:
-            assert "still asks for 12501 deliveries in its log" in found[0]
-        else:
-            assert not found
+        assert not neglected(run.judge())
 
 
-def test_payloads_of_old_graphs_are_kept_after_a_restart() -> None:
+def test_payloads_of_old_graphs_are_not_kept_after_a_restart() -> None:
     """Atomic: the graphs before the restart are over everywhere, and a site that is no root keeps what they carried."""
     wide, narrow = ["a", "b", "c", "d"], ["a", "b", "c"]
     changes = [{"at_us": 100_000 * (1 + at), "change": {"x": narrow if at % 2 else wide}} for at in range(20)]
@@ -160,4 +156,4 @@ def test_payloads_of_old_graphs_are_kept_after_a_restart() -> None:
         run.until(now + 10_000)
         run.simulation.recover(now + 10_000, site)
         run.until(now + 5_000_000)
-    assert "messages in a quiet group with everyone up" in neglected(run.judge())[0]
+    assert not neglected(run.judge())

@@ -99,8 +99,8 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
 
 
 def _left(simulation: Simulation) -> dict[str, Any]:
-    """What was not done when the run ended: something, if its time limit or a person has cut it off, or if nobody was up
-    to do it."""
+    """What was not done when the run ended: something, if its time limit or a person has cut it off, or if nobody was
+    up to do it."""
     workload = simulation.workload
     return {
         "broadcasts": workload.remaining if workload is not None else 0,

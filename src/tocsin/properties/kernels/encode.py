@@ -79,7 +79,6 @@ MIXED_PARTS_MAX: Final = 1_000  # of a table; with more, sites that take turns r
 IGNORED_EVENT: Final = SEND  # what a map of columns makes of events that mean nothing to us: no property looks at it
 
 
-
 class UnsortedError(Exception):
     """A log's rows are not stored in their order."""
 

@@ -20,7 +20,7 @@ from tocsin.sim.swarm.kinds import EARLIER
 from tocsin.sim.swarm.swarm import run_seed
 
 
-def test_redelivery_floods_a_slow_receiver() -> None:
+def test_redelivery_is_paced_by_a_slow_receiver() -> None:
     """Requirement (b) of Garcia-Molina and Kogan: what a repair costs does not depend on the speed of receivers."""
     names = ["a", "n", "k0", "k1", "k2"]
     faults: list[dict[str, Any]] = [
@@ -36,7 +36,7 @@ def test_redelivery_floods_a_slow_receiver() -> None:
     }
     assert not neglected(judged(coordinator_tree.PROTOCOL, document))
     slow = {"delay_us": 500, "receive_us": dict.fromkeys(names[2:], 500), "receive_buffer": 64}
-    assert neglected(judged(coordinator_tree.PROTOCOL, {**document, "network": slow}))[0].startswith("costs: ")
+    assert not neglected(judged(coordinator_tree.PROTOCOL, {**document, "network": slow}))
 
 
 def test_one_dead_link_makes_views_without_end() -> None:
@@ -67,8 +67,8 @@ def test_a_sequencer_forgets_what_everybody_has(name: str) -> None:
     assert neglected(judged(REGISTRY[name], document)) == []
 
 
-def test_who_catches_up_does_not_hold_all_that_it_fetched() -> None:
-    """a goes on alone for two seconds; the others then fetch what it has sent. (They held every message of it once.)"""
+def test_who_catches_up_holds_no_more_than_a_window() -> None:
+    """a goes on alone for two seconds; the others fetch what it has sent: all but the last is complete."""
     document = {
         "sites": 5,
         "duration_us": 30_000_000,
@@ -108,7 +108,7 @@ class Run:
 
 
 def test_no_log_is_pinned_by_one_message_long_ago() -> None:
-    """b speaks once while c is away. (Ever after, all logs were kept whole, though everyone had everything.)"""
+    """b speaks once while c is away; when c is back and has it, everybody is told, and logs are trimmed."""
     for c_is_away in (False, True):
         away: list[dict[str, Any]] = [{"at_us": 1_000_000, "crash": ["c"]}, {"at_us": 5_000_000, "recover": ["c"]}]
         run = Run(

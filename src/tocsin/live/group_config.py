@@ -151,11 +151,16 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
         if "\0" in name:
             raise InputError(f"{source}: `{key}`: expected the name of a file or folder, found {name!r}")
     group_names, groups = _groups(config, sites, source)
+    options = decode_config(config.options, protocol.options, f"{source}: `options`")
+    if getattr(options, "detector", "") == "perfect":
+        raise InputError(
+            f'{source}: `options.detector`: expected "timeout", found "perfect": only a simulator knows who has crashed'
+        )
     return Group(
         source=source,
         name=config.name,
         protocol=protocol,
-        options=decode_config(config.options, protocol.options, f"{source}: `options`"),
+        options=options,
         sites=sites,
         addresses=addresses,
         family=resolved[0][0],

@@ -117,7 +117,8 @@ class Member:
         self._opened = opened
         self._outgoing = Outgoing(len(group.groups), log.next_number)
         backlog = Backlog(self._backlog_bytes, self._slow, log.frames)
-        self._incoming = Incoming(backlog, Naming(group), self._listens, self._slow)
+        self._naming = Naming(group)
+        self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
         self._driver = Driver(
             group, self._site, self._loop, opened.wire, log, opened.journal, self._outgoing, self._incoming
         )
@@ -131,6 +132,7 @@ class Member:
             await self.close()  # nothing was sent or taken yet; lock, socket and files are free again
             raise
         self._driver.start()
+        self._warn_of_changed_groups()
         if self._slow == "leave":
             self._leaving = self._loop.create_task(self._leave_when_behind())
         return self
@@ -221,6 +223,40 @@ class Member:
         if self.view is not None or self.group.protocol.has_views:
             return self.view is not None and self.view.primary and self.name in self.view.members
         return len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
+
+    # Groups that change
+
+    def change_group(self, group: str, members: Iterable[str]) -> None:
+        """Ask that a group of the file have these members from now on; none: it is disbanded, and can be made again. It
+        is asked for durably, and comes about when a majority is there: a `View` with the group's name says so at its
+        members, old and new."""
+        self._check_started()
+        self._check_open()
+        if not self.group.protocol.assumptions.group_changes:
+            raise InputError(f"change_group: the groups of {self.group.protocol.name} are those of the start")
+        sites = sorted({self.group.site(name) for name in members})
+        self._driver.change_group(self._naming.group_number(group), sites)
+
+    def groups(self) -> dict[str, list[str]]:
+        """By name: the members as they were last decided, as far as is known here; else as the file says."""
+        self._check_started()
+        decided = self._driver.machine.groups()
+        groups = self.group.groups if decided is None else decided
+        return {
+            name: [self.group.sites[site] for site in sites]
+            for name, sites in zip(self.group.group_names, groups, strict=False)
+        }
+
+    def _warn_of_changed_groups(self) -> None:
+        """The file says who is in the groups at the very start; later it is decided by the members."""
+        for name, members in self.groups().items():
+            written = [self.group.sites[site] for site in self.group.groups[self._naming.group_number(name)]]
+            if written != members:
+                _log.warning(
+                    "%s: the members of group %s were decided to be %s; its file says %s, which changes nothing "
+                    "(tocsin groups … set does)",
+                    *(self.name, name, " ".join(members) or "nobody", " ".join(written) or "nobody"),
+                )
 
     # Sending
 

@@ -297,7 +297,8 @@ class Log:
             elif isinstance(op, Broadcast):
                 self.next_number = max(self.next_number, op.number + max(op.count, 1))
             elif isinstance(op, View):
-                self.view = op
+                if op.group < 0:
+                    self.view = op
             elif isinstance(op, Rollback):
                 self.frames.group(op.group).undo(op.begins)
                 if op.begins >= 0:

@@ -203,6 +203,10 @@ class Machine(ABC):
     def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:  # noqa: B027
         """An administrator asks for new members of a group, or a new group; only some protocols can."""
 
+    def groups(self) -> list[list[SiteId]] | None:
+        """By group, the members as last decided, as far as is known here; None where groups do not change."""
+        return None
+
     def add_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """An administrator asks that a site become a voter; only protocols whose entry says so can
         (`Assumptions.voter_changes`)."""

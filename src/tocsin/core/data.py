@@ -44,7 +44,9 @@ class Links(Message, frozen=True):
     def brief(self, names: list[str]) -> str:
         said: list[str] = []
         for site, _, _, hears in self.entries:
-            said.append(f"{name_of(site, names)} hears {' '.join(name_of(other, names) for other in hears) or 'nobody'}")
+            said.append(
+                f"{name_of(site, names)} hears {' '.join(name_of(other, names) for other in hears) or 'nobody'}"
+            )
         return f"Links({', '.join(said)})"
 
 
@@ -72,7 +74,7 @@ class Account(Message, frozen=True):
     kind: ClassVar[str] = "control"
     incarnation: Claimed  # of the receiver
     knows: bool
-    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; 0 where it is no member
+    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; where it is no member, what it has sent there
     marks: tuple[Claimed, ...]  # the protocol's own
 
 

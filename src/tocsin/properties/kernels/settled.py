@@ -254,7 +254,8 @@ class _Messages:
             )[case.stream_of[messages]]
             numbers = self._positions(messages) if gap.by_position else case.seqno_of[messages]
             known = numbers != NONE if gap.by_position else True
-            excused |= fits & known & (numbers >= gap.first) & (numbers < gap.end)
+            end = gap.end if gap.by_position else case.end_of(gap)
+            excused |= fits & known & (numbers >= gap.first) & (numbers < end)
         return excused
 
     def _positions(self, messages: Ints) -> Ints:

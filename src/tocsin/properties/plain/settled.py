@@ -189,7 +189,8 @@ class _Settled:
         if message in log.sequence:
             return False
         group, origin, seqno = message
-        return not any(gap.group == group and gap.covers(origin, seqno, position) for gap in log.gaps)
+        numbers = self._run.numbers(group, origin) if log.gaps else []
+        return not any(gap.group == group and gap.covers(origin, seqno, position, numbers) for gap in log.gaps)
 
     def _is_owed_by_view(self, group: str) -> bool:
         """Whether the members at each delivery are owed it, and not simply all members of the group."""

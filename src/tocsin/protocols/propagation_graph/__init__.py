@@ -28,6 +28,7 @@ from tocsin.protocols.propagation_graph.messages import (
 from tocsin.protocols.propagation_graph.options import RANGES, RETENTION, SMALL, PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import (
     Asked,
+    Closed,
     Counted,
     Decide,
     Forgotten,
@@ -60,7 +61,7 @@ PROTOCOL: Protocol = Protocol(
     ),
     records=(
         *(Sent, Passed, Opened, Asked, Planned, Counted),
-        *(Known, Settled, Staged, Summary),
+        *(Known, Settled, Staged, Closed, Summary),
         *(Promised, Voted, Learned, Decide, Kept, Lacking, Forgotten),
     ),
     ranges=RANGES,

@@ -1,13 +1,13 @@
 """Atomic delivery and dynamic groups: sections 5.2.2 and 5.1 of the paper.
 
 What needs a failed site waits for it, and goes on where it left off when it is back: all that takes is stable storage.
-So graphs change only because groups do. Which graph is next is decided by ballot (manager.py); Close carries it down the
-trees that it ends.
+So graphs change only because groups do. Which graph is next is decided by ballot (manager.py); Close carries it down
+the trees that it ends.
 
 | paper                                               | here                                                   |
 |-----------------------------------------------------|--------------------------------------------------------|
 | the manager computes a new graph                    | manager.py, successor.py                               |
-| Close, to each root and down to every node          | `Decided` to all, `_follow` at the roots; `Close` as the last message of every edge |
+| Close, to each root and down to every node          | `Decided`, `_follow`; `Close`, the last of every edge  |
 | Open, with the new graph                            | the Close brings it: who has closed a tree opens the next |
 | graph numbers; messages of a graph not yet open wait | `Decision.since`, `Held`                              |
 | queued messages are re-routed                       | `_learn`: sources turn to the new primary destination   |
@@ -52,7 +52,7 @@ from tocsin.protocols.propagation_graph.records import Counted, Opened, Planned,
 from tocsin.protocols.propagation_graph.recovery import Recovery
 from tocsin.protocols.propagation_graph.soundness import is_sound_configuration, is_sound_tree
 from tocsin.protocols.propagation_graph.stage import Stage
-from tocsin.protocols.propagation_graph.successor import bare, ends_tree
+from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
 BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
@@ -136,13 +136,13 @@ class AtomicRecovery(Recovery):
 
     def ask(self, now: Micros) -> None:
         """Of the manager; in vain several times, of oneself."""
-        appointed = self._manager.appointed
-        is_manager = appointed == self._site or self._asked_in_vain >= ASKED_MAX
+        manager = self._graphs.newest.by
+        is_manager = manager == self._site or self._asked_in_vain >= ASKED_MAX
         for change in self._asked.changes():
             if is_manager:
                 self._maybe_learn(now, self._manager.note_change(now, self._site, change))
             else:
-                self._outbox.send(appointed, change)
+                self._outbox.send(manager, change)
         if not self._asked.is_empty() and not self._change_armed:
             self._change_armed = True
             delay = 2 * self._resend_us << min(self._asked_in_vain, BACKOFF_MAX)
@@ -181,11 +181,11 @@ class AtomicRecovery(Recovery):
         elif isinstance(message, Hello):
             self._on_hello(source, message)
         elif isinstance(message, Prepare):
-            manager.on_prepare(source, message)
+            manager.on_prepare(now, source, message)
         elif isinstance(message, Report):
             self._maybe_learn(now, manager.on_report(now, source, message))
         elif isinstance(message, Accept):
-            manager.on_accept(source, message)
+            manager.on_accept(now, source, message)
         elif isinstance(message, Accepted):
             self._maybe_learn(now, manager.on_accepted(source, message))
 
@@ -213,6 +213,7 @@ class AtomicRecovery(Recovery):
         if stage is not None and source == stage.parent:
             number = self._passing.parent.number_of(message)
             if number != NOT_FOR_US:
+                self._passing.parent.hear_stable(now, stage, message)
                 self._put_early(now, stage, number, message)
 
     def _on_submit(self, now: Micros, source: SiteId, submit: Submit) -> None:
@@ -328,9 +329,11 @@ class AtomicRecovery(Recovery):
         """The graph that ends this site's tree, if that is decided."""
         present = self._graphs.decision()
         newest = self._graphs.newest
-        for decision in (*newest.pending, newest):
-            if decision.number > present.number and ends_tree(decision, present, self._site):
-                return bare(decision)
+        for graph in newest.pending:
+            if graph.number > present.number and ends_tree(opened_as(graph), present, self._site):
+                return opened_as(graph)
+        if newest.number > present.number and ends_tree(newest, present, self._site):
+            return bare(newest)
         return None
 
     def _maybe_close(self, now: Micros, decision: Decision) -> bool:

@@ -52,7 +52,10 @@ def forest_of(decision: Decision, sites: int, balance: int) -> tuple[Forest, lis
     """
     groups: list[list[SiteId]] = []
     numbers: list[GroupId] = []
+    dead = [group for group, _ in decision.dead]
     for group in range(len(decision.groups)):
+        if group in dead:
+            continue
         members = [member for member in decision.groups[group] if member not in decision.away]
         if members:
             groups.append(members)

@@ -89,8 +89,6 @@ class Graphs:
         self.stages = {}
 
     def recall(self, record: Staged) -> None:
-        """A graph as it was when the checkpoint was made; the one before it, if there is one, is closed."""
-        if self.stages:
-            self.present.close(record.decision)
+        """A graph as it was when the checkpoint was made; its messages follow, but for the Close."""
         self.add(record.decision).recall(record)
         self.learn(record.decision)  # unless a newer one follows

@@ -10,8 +10,8 @@ A decision is a whole configuration: who has the newest one needs no other. The 
 until all have heard; others who are behind ask (`Hello`), and whoever sees that somebody is behind tells (`Decided`).
 All that several askers want when a graph is drafted goes into that one.
 
-The appointed manager (option `manager`) needs no first phase where it made the decision before, too: the smallest
-ballot, FAST, is its own. A method that may decide returns the decision, or None.
+The manager is who made the newest decision, at first the one that the option `manager` names. It needs no first phase:
+the smallest ballot, FAST, is its own. A method that may decide returns the decision, or None.
 """
 
 from typing import Final
@@ -30,17 +30,18 @@ from tocsin.protocols.propagation_graph.messages import (
     Decision,
     Heard,
     Hello,
+    Older,
     Prepare,
     Report,
 )
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.soundness import is_sound_change, is_sound_configuration
-from tocsin.protocols.propagation_graph.successor import bare, successor, with_pending
+from tocsin.protocols.propagation_graph.successor import older, successor, with_pending
 
 MANAGE: Final = "MANAGE"  # somebody has not heard of the newest graph
 PUSH: Final = "PUSH"  # a ballot is under way, or a change has to wait
 
-FAST: Final = 1  # the ballot of the appointed manager that needs no promises; every other is larger
+FAST: Final = 1  # the ballot of the manager, which needs no promises; every other is larger
 PLANS_MAX: Final = 16  # graphs that one site may have to open one after another; what would be one more for it waits
 CHANGES_MAX: Final = 1_024  # changes of others that a manager remembers
 IN_VAIN_MAX: Final = 4  # time-outs before a manager tries a larger ballot
@@ -60,7 +61,6 @@ class Manager:
         self._site = setup.site
         self._sites = setup.sites
         self._others = [site for site in range(setup.sites) if site != setup.site]
-        self.appointed: SiteId = min(options.manager, setup.sites - 1)
         self._resend_us: int = options.resend_us
         self._graphs = graphs
         self._outbox = outbox
@@ -72,6 +72,8 @@ class Manager:
         self._reports: dict[SiteId, Report] = {}
         self._accepts: set[SiteId] = set()
         self._in_vain = 0  # time-outs of the ballot
+        self._overruled = 0  # times that another manager had a larger ballot
+        self._patient_until: Micros = 0  # another manager is at work
         self._opened: dict[SiteId, int] = {}  # the last graph that each site said it has opened
         self._unheard: list[SiteId] = []  # who has not confirmed the newest graph, which this site made
         self._tellings = 0  # time-outs of telling them
@@ -98,7 +100,7 @@ class Manager:
     def _draft(self) -> Decision | None:
         """The next graph with all changes that may come now; None if there is none."""
         last = self._graphs.newest
-        pending = [older for older in (*last.pending, bare(last)) if self._waits_for(older)]
+        pending = [graph for graph in (*last.pending, older(last)) if self._waits_for(graph)]
         draft: Decision | None = None
         groups = list(last.groups)
         applied = dict(last.applied)
@@ -118,21 +120,21 @@ class Manager:
                     applied = counted
         return draft
 
-    def _waits_for(self, decision: Decision) -> list[SiteId]:
+    def _waits_for(self, graph: Older) -> list[SiteId]:
         """The sites that a graph concerns and that may not have opened it."""
         waiting: list[SiteId] = []
-        for site in decision.concerned:
+        for site in graph.concerned:
             opened = self._graphs.present.number if site == self._site else self._opened.get(site, -1)
-            if opened < decision.number:
+            if opened < graph.number:
                 waiting.append(site)
         return waiting
 
-    def _is_too_much(self, draft: Decision, pending: list[Decision]) -> bool:
+    def _is_too_much(self, draft: Decision, pending: list[Older]) -> bool:
         """Whether a site that the draft concerns would have too many graphs to open."""
         if len(pending) < PLANS_MAX:
             return False
-        for older in pending:
-            for site in self._waits_for(older):
+        for graph in pending:
+            for site in self._waits_for(graph):
                 if site in draft.concerned:
                     return True
         return False
@@ -143,11 +145,13 @@ class Manager:
         """If a graph is wanted and no ballot under way, begin one."""
         if self._ballot != 0 or not self._changes:
             return None
+        if now < self._patient_until:
+            self._arm_push(now)
+            return None
         cast = self._ballots.cast
         self._in_vain = 0
         self._accepts = set()
-        is_own_turn = self._site == self.appointed and self._graphs.newest.by == self._site
-        if is_own_turn and cast.promised <= FAST and self._largest <= FAST:
+        if self._graphs.newest.by == self._site and cast.promised <= FAST and self._largest <= FAST:
             value = cast.voted if cast.voted is not None else self._draft()
             if value is not None:
                 self._ballot = FAST
@@ -178,7 +182,7 @@ class Manager:
         voted = () if cast.voted is None else (cast.voted,)
         return Report(self._graphs.newest.number + 1, cast.promised, cast.voted_in, voted, (), ())
 
-    def on_prepare(self, source: SiteId, prepare: Prepare) -> None:
+    def on_prepare(self, now: Micros, source: SiteId, prepare: Prepare) -> None:
         newest = self._graphs.newest.number
         promised = self._ballots.cast.promised
         if prepare.number > newest + 1:
@@ -187,9 +191,19 @@ class Manager:
             self._outbox.send(source, Decided(self._graphs.newest))
         elif FAST < prepare.ballot < BALLOT_MAX:
             if prepare.ballot > promised:
-                self._ballot = 0
+                self._give_way(now)
                 self._ballots.promise(prepare.number, prepare.ballot)
             self._outbox.send(source, self._report())
+
+    def _give_way(self, now: Micros) -> None:
+        """Another manager is at work: let it, the longer the more often they were in each other's way."""
+        if self._ballot != 0:
+            self._ballot = 0
+            self._overruled += 1
+        patience = 4 * self._resend_us << min(self._overruled, BACKOFF_MAX)
+        self._patient_until = now + patience + self._site * self._resend_us
+        if self._changes:
+            self._arm_push(now)
 
     def on_report(self, now: Micros, source: SiteId, report: Report) -> Decision | None:
         if report.number != self._graphs.newest.number + 1 or len(report.voted) > 1 or report.ballot >= BALLOT_MAX:
@@ -235,18 +249,18 @@ class Manager:
     def _is_sound(self, decision: Decision) -> bool:
         return decision.number == self._graphs.newest.number + 1 and is_sound_configuration(decision, self._sites)
 
-    def on_accept(self, source: SiteId, accept: Accept) -> None:
+    def on_accept(self, now: Micros, source: SiteId, accept: Accept) -> None:
         newest = self._graphs.newest.number
         cast = self._ballots.cast
         if accept.decision.number > newest + 1:
             self._outbox.send(source, Hello(newest))
         elif accept.decision.number <= newest:
             self._outbox.send(source, Decided(self._graphs.newest))
-        elif not self._is_sound(accept.decision) or (accept.ballot == FAST and source != self.appointed):
+        elif not self._is_sound(accept.decision) or (accept.ballot == FAST and source != self._graphs.newest.by):
             return
         elif cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != cast.voted_in:
-                self._ballot = 0
+                self._give_way(now)
                 self._ballots.vote(accept.ballot, accept.decision)
             self._outbox.send(source, Accepted(accept.decision.number, accept.ballot))
         else:
@@ -274,9 +288,11 @@ class Manager:
         return self._maybe_start(now)
 
     def recall_newest(self, decision: Decision) -> None:
-        self._ballots.start_graph()
+        self._ballots.start_graph(decision.number + 1)
         self._ballot = 0
         self._largest = 0
+        self._overruled = 0
+        self._patient_until = 0
         self._value = None
         applied = dict(decision.applied)
         for asker, number in sorted(self._changes):
@@ -343,11 +359,10 @@ class Manager:
                 self._outbox.multicast(silent, Accept(self._ballot, self._value))
 
     def _arm_push(self, now: Micros) -> None:
-        """Managers in turn: two that are in each other's way wait for different times."""
         if not self._pushing:
             self._pushing = True
             delay = 2 * self._resend_us << min(self._in_vain, BACKOFF_MAX)
-            self._outbox.set_timer(PUSH, 0, now + delay + self._site * self._resend_us // 4)
+            self._outbox.set_timer(PUSH, 0, max(self._patient_until, now + delay))
 
     # Checkpoints
 
@@ -355,4 +370,4 @@ class Manager:
         self._ballots.recall(record)
 
     def fold(self) -> list[Record]:
-        return self._ballots.fold(self._graphs.newest.number + 1)
+        return self._ballots.fold()

@@ -92,7 +92,7 @@ class Outlets:
 
     def is_settled(self) -> bool:
         """Whether nothing is under way. What waits for a group that has no members, or none that is there, is not."""
-        for outlet in self.by_group.values():  # noqa: SIM110
+        for outlet in self.by_group.values():
             if not outlet.is_settled() and self._graphs.primary_of(outlet.group) >= 0:
                 return False
         return True

@@ -158,6 +158,14 @@ class Staged(Record, frozen=True):
     floors: tuple[Pair, ...]  # (child, messages on the edge to it that are not kept any more)
 
 
+class Closed(Record, frozen=True):
+    """A checkpoint of a graph that is closed here; it follows the messages that the graph keeps."""
+
+    graph: Number
+    decision: Decision  # the graph that followed
+    is_kept: bool  # somebody may lack the Close
+
+
 class Summary(Record, frozen=True):
     """A checkpoint of the counters; `Known`, `Settled`, `Staged` and what they keep follow."""
 

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tocsin.protocols.propagation_graph.messages import Change, Decision
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Older
+from tocsin.protocols.propagation_graph.successor import older
 
 NEW_GROUPS_MAX: Final = 64  # a change may name a group at most so far beyond the last
 
@@ -38,25 +39,32 @@ def _are_sound_groups(decision: Decision, sites: int) -> bool:
 
 def is_sound_tree(decision: Decision, sites: int) -> bool:
     """Whether this can be a graph in which trees are told apart (successor.py)."""
-    count = len(decision.groups)
-    if len(decision.since) != count or len(decision.knowing) != count or decision.by >= sites:
+    return decision.by < sites and is_sound_older(older(decision), sites)
+
+
+def is_sound_older(graph: Older, sites: int) -> bool:
+    count = len(graph.groups)
+    if len(graph.since) != count or len(graph.knowing) != count:
         return False
-    for number in decision.since:
-        if number > decision.number:
+    for number in graph.since:
+        if number > graph.number:
             return False
-    for knowing, _ in decision.knowing:
+    for knowing, _ in graph.knowing:
         if knowing > sites:
             return False
-    return are_sound_sites(decision.concerned, sites) and _are_sound_groups(decision, sites)
+    for members in graph.groups:
+        if not are_sound_sites(members, sites):
+            return False
+    return are_sound_sites(graph.concerned, sites)
 
 
 def is_sound_configuration(decision: Decision, sites: int) -> bool:
     """Whether this can be the newest one, with older ones that somebody may need."""
     before = -1
-    for older in decision.pending:
-        if older.pending or older.number <= before or not is_sound_tree(older, sites):
+    for graph in decision.pending:
+        if graph.number <= before or not is_sound_older(graph, sites):
             return False
-        before = older.number
+        before = graph.number
     return before < decision.number and is_sound_tree(decision, sites)
 
 
@@ -67,4 +75,4 @@ def is_sound_next(decision: Decision, present: Decision, sites: int) -> bool:
     for group, source, _ in decision.places:
         if group >= len(decision.groups) or source >= sites:
             return False
-    return is_sound_decision(decision, present, sites)
+    return len(decision.finals) == len(present.groups) and is_sound_decision(decision, present, sites)

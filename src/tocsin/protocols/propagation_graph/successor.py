@@ -2,7 +2,7 @@
 
 Trees that a change does not touch stay as they are: their sites neither close nor open anything. So a tree is known by
 the number of the graph in which it came to be (`Decision.since`), and messages carry that number. A site goes from its
-tree to the one that it is in with the graph that ended the first, and so on; what others did meanwhile it need not know.
+tree to the one that it is in with the graph that ended the first, and so on; what others did meanwhile is all the same.
 
 The tree's root, which has no parent to hear it from, finds the graph that ended its tree in the newest decision: that
 brings the older ones that somebody may still need (`pending`).
@@ -11,7 +11,7 @@ brings the older ones that somebody may still need (`pending`).
 from tocsin.core.machine import GroupId, SiteId
 from tocsin.planning.propagation import Forest
 from tocsin.protocols.propagation_graph.graph import forest_of
-from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.messages import Decision, Older
 
 Tree = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
 
@@ -69,7 +69,13 @@ def successor(
     concerned = [root for root in old.roots if root not in kept]
     concerned.extend([site for site in range(sites) if old.root_of(site) < 0 and new.root_of(site) >= 0])
     return Decision(
-        number, bare.groups, bare.applied, (), (), (), by, tuple(since), tuple(knowing), tuple(sorted(concerned))
+        number,
+        bare.groups,
+        bare.applied,
+        by=by,
+        since=tuple(since),
+        knowing=tuple(knowing),
+        concerned=tuple(sorted(concerned)),
     )
 
 
@@ -85,12 +91,21 @@ def first_decision(members: list[list[int]], by: SiteId, are_trees_kept: bool) -
     groups = tuple([tuple(sites) for sites in members])
     if not are_trees_kept:
         return Decision(0, groups, ())
-    return Decision(0, groups, (), (), (), (), by, (0,) * len(groups), ((0, 0),) * len(groups))
+    return Decision(0, groups, (), by=by, since=(0,) * len(groups), knowing=((0, 0),) * len(groups))
 
 
 def bare(decision: Decision) -> Decision:
     """Without what others may need."""
-    return with_pending(decision, []) if decision.pending else decision
+    return opened_as(older(decision)) if decision.pending else decision
+
+
+def older(decision: Decision) -> Older:
+    return Older(decision.number, decision.groups, decision.since, decision.knowing, decision.concerned)
+
+
+def opened_as(older: Older) -> Decision:
+    """The decision that a site opens which has not opened it yet."""
+    return Decision(older.number, older.groups, (), since=older.since, knowing=older.knowing, concerned=older.concerned)
 
 
 def tree_number(decision: Decision, group: GroupId) -> int:
@@ -100,19 +115,16 @@ def tree_number(decision: Decision, group: GroupId) -> int:
     return decision.since[group] if decision.since else decision.number
 
 
-def with_pending(decision: Decision, pending: list[Decision]) -> Decision:
+def with_pending(decision: Decision, pending: list[Older]) -> Decision:
     return Decision(
         decision.number,
         decision.groups,
         decision.applied,
-        decision.away,
-        decision.finals,
-        decision.places,
-        decision.by,
-        decision.since,
-        decision.knowing,
-        decision.concerned,
-        tuple(pending),
+        by=decision.by,
+        since=decision.since,
+        knowing=decision.knowing,
+        concerned=decision.concerned,
+        pending=tuple(pending),
     )
 
 

@@ -13,14 +13,12 @@ WALKS = 60
 
 RIVALS = ("ack_all", "lamport", "two_phase", "sequencer", "optimistic_token", "push_gossip", "totem_ring")
 
-KNOWN = {("sequencer", 0): "held", ("optimistic_token", 4): "held"}  # "a quiet group still holds messages" of the list
-
 
 @pytest.mark.parametrize("name", RIVALS)
 def test_checkpoints_lose_nothing(name: str) -> None:
     often = {"records_max": 8}
     hasty = msgspec.structs.replace(REGISTRY[name], variations={**REGISTRY[name].variations, "records_max": (8,)})
     for seed in range(SEEDS):
-        violated = run_seed(hasty, seed, only=EARLIER).violated or ""
-        assert violated.partition(":")[0] == KNOWN.get((name, seed), ""), f"seed {seed}: {violated or 'mended'}"
+        violated = run_seed(hasty, seed, only=EARLIER).violated
+        assert violated is None, f"seed {seed}: {violated}"
     assert first_wrong_walk(hasty, 3, 6, range(WALKS), often) is None

@@ -189,6 +189,10 @@ class Machine(ABC):
         """The probability that `broadcast_reaching` would promise now, at least `reach`; the same errors."""
         raise InputError("reach: this protocol does not plan it; expected a broadcast without")
 
+    def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
+        """Members that a broadcast with this reach would not be sent to, and that its promise is not about; sorted."""
+        return []
+
     def room(self) -> int:
         """How many more broadcasts are taken now; 0 holds the application back (flow control)."""
         return ROOM_WITHOUT_LIMIT

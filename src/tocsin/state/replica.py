@@ -72,6 +72,7 @@ class Replica(Generic[StateKind]):
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: BaseException | None = None
         self._is_open = False
+        self._ending: asyncio.Future[None]  # done when the replica is closed or has failed
 
     @property
     def position(self) -> int:
@@ -89,6 +90,7 @@ class Replica(Generic[StateKind]):
         self.member.on_opened = self._load
         await self.member
         self._is_open = True
+        self._ending = asyncio.get_running_loop().create_future()
         self._core.start()
         self._changed.set()
         for work in (self._read(), self._send(), self._fetch()):
@@ -138,6 +140,8 @@ class Replica(Generic[StateKind]):
             if not waiting.done():
                 waiting.set_exception(error)
         self._waiting = {}
+        if not self._ending.done():
+            self._ending.set_result(None)
 
     # The application's side
 
@@ -145,18 +149,25 @@ class Replica(Generic[StateKind]):
         """Apply a command at every member, in one order; what `apply` answered here, or raised. It counts once. After
         `TimedOut` it may still come to count; after `Unknown` it may have."""
         _check_type(command)
-        async with self._bounded(timeout, "the answer to a call"):
+        async with self.bounded(timeout, "the answer to a call"):
             await self._room()
             return await self._answer(self._core.call(bytes(command), time.time_ns() // 1000))
 
+    def call_later(self, command: bytes) -> None:
+        """As `call`, and nobody waits for the answer; nothing if the replica is closed."""
+        if self._is_open and self._failed is None:
+            self._core.call(command, time.time_ns() // 1000)
+            self._changed.set()
+
     async def sync(self, timeout: float | None = None) -> None:
         """Afterwards the state here has every call that was completed before, at any member."""
-        async with self._bounded(timeout, "the state to be as new as the group's"):
+        async with self.bounded(timeout, "the state to be as new as the group's"):
             await self._room()
             await self._answer(self._core.sync())
 
     @asynccontextmanager
-    async def _bounded(self, seconds: float | None, what: str) -> AsyncIterator[None]:
+    async def bounded(self, seconds: float | None, what: str) -> AsyncIterator[None]:
+        """What is done within may take so long; TimedOut says what has not come."""
         self._check_open()
         clock = asyncio.timeout(seconds)
         try:
@@ -173,6 +184,11 @@ class Replica(Generic[StateKind]):
             return ": the state has not come yet from another member"
         missing = "; ".join(f"{name}: {reason}" for name, reason in self.member.missing().items())
         return f" ({missing})" if missing else ""
+
+    async def wait(self, told: "asyncio.Future[None]") -> None:
+        """Wait for something that is told here; who waits hears, too, that the replica has ended."""
+        await asyncio.wait([told, self._ending], return_when=asyncio.FIRST_COMPLETED)
+        self._check_open()
 
     async def _room(self) -> None:
         while not self._core.has_room():

@@ -48,7 +48,7 @@ STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was 
     "tocsin.live.storage.disk",
     "tocsin.live.storage.journal",
 }
-STATE_ACTS = {"replica", "snapshot_files", "past"}  # of the folder; the other files are pure, and so are the states
+STATE_ACTS = {"background", "past", "replica", "snapshot_files"}  # the other files are pure
 PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
     "asyncio",

@@ -87,12 +87,10 @@ class Replica(Generic[StateKind]):
     # Life
 
     async def __aenter__(self) -> Self:
+        self._ending = asyncio.get_running_loop().create_future()
         self.member.on_opened = self._load
         await self.member
         self._is_open = True
-        self._ending = asyncio.get_running_loop().create_future()
-        self._core.start()
-        self._changed.set()
         for work in (self._read(), self._send(), self._fetch()):
             self._tasks.append(asyncio.create_task(self._run(work)))
         return self
@@ -121,6 +119,8 @@ class Replica(Generic[StateKind]):
             for position, origin, payload in part:
                 self._core.on_entry(position, origin, payload)
             await self._keep_images()
+        self._core.start()
+        self._changed.set()
 
     async def _run(self, work: Any) -> None:
         """A part of the replica's work, whose failure is the end of the replica."""

@@ -20,6 +20,7 @@ VERBS = {  # purpose: verb: what it does
         "showcase": "five members, loss, a kill -9, a partition; then the proof: about a minute",
     },
     "run a group": {
+        "init": "make a group's file and key, and say what to type next",
         "keygen": "make or change the key of a group",
         "join": "be a member of a live group: lines in, deliveries out",
         "status": "ask a running member how it is; change its injected faults or keys",
@@ -53,8 +54,8 @@ first steps:
   tocsin protocols counter_token                    what a protocol promises, and its options
 
 a group of three, on this machine:
-  tocsin keygen examples/orders.key                 once
-  tocsin join examples/orders.toml --as a           in one terminal; --as b, --as c in two others:
+  tocsin init orders                                once: its file and its key
+  tocsin join orders/group.toml --as a              in one terminal; --as b, --as c in two others:
                                                     what is typed in one comes out of all, in one order
 
 tocsin VERB --help has the options of a verb, with examples.

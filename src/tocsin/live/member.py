@@ -10,7 +10,7 @@ async with tocsin.join("orders.toml", "a") as member:
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -77,6 +77,7 @@ class Member:
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
+        self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
         self._turn_wanted = False
         self._started = False
         self._closed = False
@@ -147,6 +148,8 @@ class Member:
         try:
             beginning = await opened.asking.run()
             log = await self._loop.run_in_executor(None, opened.begin, beginning)
+            if self.on_opened is not None:
+                await self.on_opened()
         except asyncio.CancelledError:
             raise
         except TocsinError as error:

@@ -53,6 +53,7 @@ NOT_COMPILED = {  # what runs once a document or once a run
     "core/errors.py",
     "core/files.py",
     "core/plain_tables.py",
+    "core/signals.py",
     "protocols/registry.py",
     "protocols/reliability_tree/news.py",
     "sim/calm.py",
@@ -74,6 +75,7 @@ NOT_COMPILED = {  # what runs once a document or once a run
     "sim/transcript.py",
 }
 OPT_LEVEL = "1"  # as fast as 3 in benchmarks/kernel, in two thirds of gcc's time (docs/design/2026-11-compiled-unit.md)
+MULTIPLY = "src/tocsin/core/multiply.c"  # its first lines say why
 STRUCTS = {"Struct", "Message", "Record", "Options", "Config"}  # a file with a class of such a base is not compiled
 
 
@@ -100,7 +102,12 @@ def extensions() -> list[Extension]:
         return []
     from mypyc.build import mypycify
 
-    return list(mypycify(unit(), opt_level=OPT_LEVEL, debug_level="0", multi_file=True))
+    made = list(mypycify(unit(), opt_level=OPT_LEVEL, debug_level="0", multi_file=True))
+    for extension in made:
+        if len(extension.sources) > 1:  # the unit itself; the others are a small file each, which finds its part of it
+            extension.sources.append(MULTIPLY)
+            extension.extra_compile_args.append("-DPyNumber_Multiply=tocsin_multiply")
+    return made
 
 
 class ParallelBuild(build_ext):

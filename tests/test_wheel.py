@@ -8,7 +8,9 @@ import os
 import site
 import subprocess
 import sys
+import sysconfig
 import venv
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -39,8 +41,13 @@ def outside(**more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel and a source archive of this tree."""
+    """A wheel and a source archive of this tree; of earlier builds there is something left whose source is gone."""
     folder = tmp_path_factory.mktemp("dist")
+    platform = f"{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    for gone in ("tocsin/core/gone", "0123456789__mypyc"):
+        left = ROOT / "build" / f"lib.{platform}" / f"{gone}{EXTENSION_SUFFIXES[0]}"
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_bytes(b"of a module that was renamed since")
     call(["tools/wheel.sh", str(folder)], ROOT, {**os.environ, "PYTHON": sys.executable})
     return folder
 
@@ -67,6 +74,10 @@ def test_what_is_in_the_archives(archives: Path) -> None:
     assert "licenses/LICENSE" in inside and "tocsin/py.typed" in inside
     assert not any(line.startswith(("tests/", "papers/", "benchmarks/", "docs/")) for line in inside.splitlines())
     assert (".so" in inside) == COMPILED
+    objects = [line.split()[0] for line in inside.splitlines() if ".so " in line]
+    units = [name for name in objects if "__mypyc" in name]
+    assert len(units) == COMPILED, units
+    assert [name for name in objects if name not in units and f"{name.partition('.')[0]}.py" not in inside] == []
     listed = {name.partition("/")[2] for name in call(["tar", "tzf", str(source)], archives).splitlines()}
     assert {"LICENSE", "CHANGELOG.md", "docs/guarantees.md", "examples/hello.py", "tests/test_wheel.py"} <= listed
     assert not [name for name in listed if name.endswith((".so", ".key", ".pyc"))]

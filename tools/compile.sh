@@ -5,7 +5,8 @@ if [ "${TOCSIN_PURE:-0}" = 1 ]; then
     echo "TOCSIN_PURE=1: not compiled; the sources run interpreted"
     exit 0
 fi
-if ! command -v "${CC:-cc}" >/dev/null 2>&1; then
+compiler="${CC:-cc}" # perhaps behind another command: ccache gcc
+if ! command -v "${compiler%% *}" >/dev/null 2>&1; then
     echo "no C compiler: not compiled; everything works, simulations take about five times as long"
     exit 0
 fi

@@ -17,13 +17,22 @@ build() { # wheel or sdist, compiled or not
 mkdir -p build "$out"
 rm -f "$out"/tocsin-*.whl "$out"/tocsin-*.tar.gz
 compiled=1
-if [ "${TOCSIN_PURE:-0}" = 1 ] || ! command -v "${CC:-cc}" >/dev/null 2>&1; then
+compiler="${CC:-cc}" # perhaps behind another command: ccache gcc
+if [ "${TOCSIN_PURE:-0}" = 1 ] || ! command -v "${compiler%% *}" >/dev/null 2>&1; then
     echo "no C compiler, or TOCSIN_PURE=1: a pure wheel, which runs anywhere, and more slowly"
     compiled=0
     rm -rf build/lib*
 fi
 # Of earlier builds only the compiled modules are used again: a source may have gone from the tree since.
 find build -path 'build/lib*' -type f ! -name '*.so' -delete
+# Of those, what has no source any more, or belongs to another unit than the one beside the sources, goes too.
+find build -path 'build/lib*' -name '*.so' | while read -r object; do
+    name="${object#build/lib*/}"
+    case "$name" in
+    *__mypyc.*) [ -e "src/$name" ] || rm "$object" ;;
+    *) [ -e "src/${name%%.*}.py" ] || rm "$object" ;;
+    esac
+done
 build wheel "$compiled"
 build sdist 0
 ls "$out"/tocsin-*

@@ -4,12 +4,16 @@ Run a group (`join`), choose its protocol by simulating it (`simulate`, `sweep`)
 `audit`). These names, and those below, are the library; everything in its folders may change.
 """
 
+from __future__ import annotations
+
 import importlib
-from typing import TYPE_CHECKING, Any
 
 import tocsin._sources  # noqa: F401  (first: decides between compiled and interpreted modules)
 
+TYPE_CHECKING = False  # typing's own would take half of the time of `import tocsin`
 if TYPE_CHECKING:
+    from typing import Any
+
     from tocsin.choosing import SimulationResult, simulate, sweep
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
     from tocsin.live.errors import (

@@ -6,14 +6,17 @@ again; in an installed package nobody edits sources, and the times of files mean
 Python read the sources in any case.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Sequence
 from importlib.machinery import EXTENSION_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
-from pathlib import Path
-from types import ModuleType
 
-_HERE = Path(__file__).parent
+TYPE_CHECKING = False  # `import tocsin` stays light: the command handles Ctrl-C only after it
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
+
 _UNIT = ("core", "planning", "protocols", "sim", "live")  # where setup.py compiles
 
 
@@ -31,11 +34,11 @@ class _SourcesOnly:
         return None
 
 
-def why_interpreted(package: Path, pure: str) -> str | None:
+def why_interpreted(package: str | os.PathLike[str], pure: str) -> str | None:
     """Why the package in this folder runs from its sources, given what TOCSIN_PURE says; None: it runs compiled."""
     if pure not in ("", "0"):
         return "TOCSIN_PURE is set"
-    built = _times(package, EXTENSION_SUFFIXES[0])  # of this version of Python; others' do not count
+    built = list(_times(package, EXTENSION_SUFFIXES[0]))  # of this version of Python; others' do not count
     if not _is_checkout(package):
         return None if built else "nothing was compiled when it was built"
     if not built:
@@ -45,15 +48,20 @@ def why_interpreted(package: Path, pure: str) -> str | None:
     return None
 
 
-def _is_checkout(package: Path) -> bool:
-    return package.parent.name == "src" and (package.parent.parent / "setup.py").is_file()
+def _is_checkout(package: str | os.PathLike[str]) -> bool:
+    parent = os.path.dirname(package)
+    return os.path.basename(parent) == "src" and os.path.isfile(os.path.join(parent, "..", "setup.py"))
 
 
-def _times(package: Path, ending: str) -> list[float]:
-    return [path.stat().st_mtime for folder in _UNIT for path in (package / folder).rglob(f"*{ending}")]
+def _times(package: str | os.PathLike[str], ending: str) -> Iterator[float]:
+    for part in _UNIT:
+        for folder, _, names in os.walk(os.path.join(package, part)):
+            for name in names:
+                if name.endswith(ending):
+                    yield os.stat(os.path.join(folder, name)).st_mtime
 
 
-WHY_INTERPRETED = why_interpreted(_HERE, os.environ.get("TOCSIN_PURE", ""))
+WHY_INTERPRETED = why_interpreted(os.path.dirname(__file__), os.environ.get("TOCSIN_PURE", ""))
 COMPILED = WHY_INTERPRETED is None
 
 if not COMPILED:

@@ -3,6 +3,7 @@
 A terminal sends it to the whole group of processes, and so do these tests.
 """
 
+import json
 import os
 import pty
 import signal
@@ -93,12 +94,23 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "explored.toml").write_text(EXPLORED)
     (folder / "grid.toml").write_text(GRID)
     (folder / "topology.json").write_text(_topology(100_000))
+    (folder / "groups.json").write_text(_groups(20_000))
+    (folder / "many.toml").write_text(LONG.replace("sites = 5", "sites = 2_000"))
     trace = tocsin.simulate(Path(__file__).parents[2] / "examples" / "showcase.toml").trace
     with pq.ParquetWriter(folder / "trace.parquet", trace.schema) as writer:
         for number in range(40):
             runs = pa.array([f"run {number}"] * trace.num_rows)
             writer.write_table(trace.set_column(0, trace.schema.field("run"), runs))
     return folder
+
+
+def _groups(count: int) -> str:
+    """Groups that overlap in all ways."""
+    members = (
+        {(number * step * step + 7 * step * number + step) % 4_999 for step in range(1, 30)} for number in range(count)
+    )
+    groups = (f'"g{number}":{json.dumps([f"s{site}" for site in sites])}' for number, sites in enumerate(members))
+    return f'{{"groups":{{{",".join(groups)}}}}}'
 
 
 def _topology(nodes: int) -> str:
@@ -145,6 +157,9 @@ def press_ctrl_c(words: list[str], folder: Path, after_seconds: float) -> tuple[
         (4.0, "swarm counter_token --seeds 0..100000 --only loss"),
         (1.2, "check trace.parquet"),
         (1.2, "plan reliability topology.json --source h0 --reach 0.999999"),
+        (1.5, "plan propagation groups.json"),  # one call of compiled code
+        (1.5, "plan strategy --sites 10000000 --delay 3 --gap 1 --json"),
+        (2.0, "simulate many.toml"),  # thousands of messages an event
         (1.0, "showcase --out out"),
         (6.0, "showcase --out out"),
         pytest.param(2.0, "audit trace.parquet", marks=pytest.mark.spark),  # Spark starts
@@ -160,6 +175,45 @@ def test_ctrl_c(after_seconds: float, call: str, inputs: Path, tmp_path: Path) -
     lines = [line for line in said.splitlines() if line != "starting Spark"]
     assert len(lines) == 1 and lines[0].startswith(f"tocsin {words[0]}: interrupted"), said
     assert seconds < SECONDS_MAX * SLOWNESS, f"{seconds:.1f} s"
+
+
+@pytest.mark.parametrize("verb", ["protocols", "simulate", "plan", "doctor"])
+def test_ctrl_c_while_it_starts(verb: str) -> None:
+    """As soon as the first instruction of ours was run: one line, or what it had to say, never a traceback."""
+    for delay in (0.0, 0.01, 0.02, 0.04, 0.08, 0.16):
+        process = subprocess.Popen(
+            [sys.executable, "-c", STARTED, verb, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode in (0, 130, -signal.SIGINT), said
+        assert said == (f"tocsin {verb}: interrupted\n" if process.returncode == 130 else ""), (delay, said)
+
+
+STARTED = """
+import sys
+from tocsin.cli import interrupts, main
+enter = interrupts.Interrupts.__enter__
+def entered(self):
+    result = enter(self)
+    print("started", flush=True)
+    return result
+interrupts.Interrupts.__enter__ = entered
+sys.exit(main.main())
+"""
+
+
+def test_a_child_that_computes_ends_with_its_parent(inputs: Path) -> None:
+    """`kill`, or even kill -9, of the command leaves nothing running that would hold its output open."""
+    words = ["plan", "propagation", str(inputs / "groups.json")]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process = subprocess.Popen([*TOCSIN, *words], stdout=subprocess.PIPE)
+        time.sleep(1.0)
+        process.send_signal(number)
+        process.communicate(timeout=SECONDS_MAX * SLOWNESS)
+        assert process.returncode == -number
 
 
 def test_nobody_reads_the_output() -> None:

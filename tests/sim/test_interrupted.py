@@ -1,5 +1,5 @@
 """An interrupt at any moment of a run comes out as that interrupt. Compiled code that takes it for something else ends
-the whole process, a person's notebook with it (`sim/duties/notes.py`, `name_of`)."""
+the whole process, a person's notebook with it (`core/multiply.c`)."""
 
 import subprocess
 import sys
@@ -41,3 +41,30 @@ def test_an_interrupt_is_never_taken_for_something_else() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 30, "interrupts did come"
+
+
+LARGE_PRODUCTS = """
+import signal
+
+from tocsin.core.generators import _pair_key
+
+LARGE = 1 << 4000
+
+counted = 0
+for tries in range(200):
+    signal.setitimer(signal.ITIMER_REAL, 0.001 + tries * 0.00001)
+    try:
+        while True:
+            _pair_key(LARGE, LARGE, LARGE)  # a product
+    except KeyboardInterrupt:
+        counted += 1
+print(counted)
+"""
+
+
+def test_an_interrupt_in_the_middle_of_a_large_product() -> None:
+    """Python's long multiplication looks for signals inside."""
+    program = f"import signal\nsignal.signal(signal.SIGALRM, signal.default_int_handler)\n{LARGE_PRODUCTS}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) == 200

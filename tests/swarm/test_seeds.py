@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.known_failures import left_out
+from tests.known_failures import assert_seeds_hold
 from tocsin.core.files import read_document
 from tocsin.protocols.registry import REGISTRY
-from tocsin.sim.swarm.swarm import never_happened, run_document, run_seed
+from tocsin.sim.swarm.swarm import never_happened, run_document
 
 HERE = Path(__file__).parent
 KEPT: dict[str, list[int]] = tomllib.loads((HERE / "seeds.toml").read_text())
@@ -19,16 +19,9 @@ SEEDS = 40
 MANY = 1_000
 
 
-def repeated(name: str, seed: int) -> str:
-    without = ",".join(sorted(left_out(name)))
-    return f"repeat: tocsin swarm {name} --seeds {seed}" + (f" --without {without}" if without else "")
-
-
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_a_few_seeds(name: str) -> None:
-    for seed in range(SEEDS):
-        outcome = run_seed(REGISTRY[name], seed, left_out(name))
-        assert outcome.violated is None, f"{outcome.violated}; {repeated(name, seed)}"
+    assert_seeds_hold(REGISTRY[name], range(SEEDS))
 
 
 @pytest.mark.parametrize("name", sorted(KEPT))
@@ -48,7 +41,4 @@ def test_every_kept_scenario_is_named() -> None:
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_many_seeds(name: str) -> None:
     protocol = REGISTRY[name]
-    outcomes = [run_seed(protocol, seed, left_out(name)) for seed in range(MANY)]
-    violated = [outcome for outcome in outcomes if outcome.violated is not None]
-    assert not violated, f"{violated[0].violated}; {repeated(name, violated[0].seed)}"
-    assert not never_happened(protocol, outcomes, left_out(name))
+    assert not never_happened(protocol, assert_seeds_hold(protocol, range(MANY)))

@@ -37,7 +37,8 @@ examples:
   tocsin audit out --expect agreed                       exit 1 unless that level holds
   tocsin audit out --report out.html                     a page with plots and the witnesses drawn
   tocsin audit theirs --map theirs.toml                  the log of another system (docs/audit.md)
-  tocsin audit s3://bucket/traces --master spark://host:7077 --spark spark.executor.memory=8g
+  tocsin audit s3://bucket/traces --master spark://host:7077 \\
+    --spark spark.executor.memory=8g
   tocsin audit out --master sc://host                    through Spark Connect
 
 The same answer as `tocsin check`, for traces of any size. docs/guarantees.md says what each property means.

@@ -50,4 +50,4 @@ def _print(findings: list[Finding]) -> None:
         [finding.check, Cell("ok") if finding.ok else Cell("BAD", "bold red"), finding.found, finding.cure]
         for finding in findings
     ]
-    print_table(output(), ["check", "", "found", "cure"], rows, prose=True)
+    print_table(output(), ["check", "", "found", "cure"], rows, prose=1)

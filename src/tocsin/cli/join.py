@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--inject",
         default="",
         metavar="FAULTS",
-        help="loss=0.05,delay_us=0-2000,duplicate=0.01,reorder=0.05,cut=b+c",
+        help="loss=0.05,delay_us=0-2000,duplicate=0.01,cut=b+c",
     )
     parser.add_argument(
         "--slow", choices=("block", "spill", "leave"), default="block", help="what to do when stdout's reader is slow"

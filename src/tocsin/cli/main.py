@@ -1,113 +1,44 @@
-"""`tocsin VERB …`: finds the verb's file, runs it, and turns errors into one line and an exit code.
+"""The command's first and last instructions: files and Ctrl-C in order, then the call (`call.py`).
 
-A verb is a module in this folder with `configure(parser)` and `run(arguments) -> exit code`. Only the verb that was
-asked for is imported, so that `tocsin --help` is quick and nothing needs Spark but what uses it.
+Until Ctrl-C is handled, pressing it shows Python's traceback: so this file, and what it imports, imports next to
+nothing.
 """
 
-import argparse
-import errno
-import importlib
 import os
 import signal
 import sys
 
-from tocsin.cli.encoding import make_output_safe
-from tocsin.cli.interrupts import Interrupts
-from tocsin.cli.parser import OneLineParser
-from tocsin.core.errors import TocsinError
+from tocsin.cli.interrupts import INTERRUPTED, Interrupts
 
-VERBS = {  # purpose: verb: what it does
-    "see it": {
-        "showcase": "five members, loss, a kill -9, a partition; then the proof: about a minute",
-    },
-    "run a group": {
-        "keygen": "make or change the key of a group",
-        "join": "be a member of a live group: lines in, deliveries out",
-        "status": "ask a running member how it is; change its injected faults or keys",
-        "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
-        "journal": "print a member's journal, or turn journals into a trace",
-        "scrub": "read everything that members have on disk, and name what is damaged",
-    },
-    "choose a protocol": {
-        "protocols": "list the protocols, their guarantees, assumptions and options",
-        "simulate": "run a scenario in the simulator and print what happened",
-        "sweep": "simulate a grid of scenarios on Spark",
-        "plan": "compute trees, priority lists and forests from a topology or groups",
-        "explore": "visit every order of events of a small scenario",
-        "swarm": "run many random scenarios inside a protocol's assumptions",
-        "reproduce": "every table, figure and claim of the five papers, on Spark",
-    },
-    "prove what was delivered": {
-        "check": "check the properties of a trace, in this process",
-        "audit": "prove from delivery traces which guarantees held, on Spark",
-    },
-}
-
-EXAMPLES = """\
-first steps:
-  tocsin showcase                                   a group under fire, and the proof
-  tocsin simulate examples/showcase.toml --trace t  five sites, loss, a crash, a partition; keep the trace
-  tocsin check t                                    which guarantees held in it, and why not
-  tocsin protocols counter_token                    what a protocol promises, and its options
-
-a group of three, on this machine:
-  tocsin keygen examples/orders.key                 once
-  tocsin join examples/orders.toml --as a           in one terminal; --as b, --as c in two others:
-                                                    what is typed in one comes out of all, in one order
-
-tocsin VERB --help has the options of a verb, with examples.
-exit codes: 0 nothing wrong was found, 1 something asked for did not hold, 2 bad input or call,
-3 the machine lacks something (the line names the cure), 130 interrupted
-"""
+COMPUTING = {"plan", "explore", "check"}  # for minutes perhaps, in compiled code, with nothing to put in order
 
 
 def main(arguments: list[str] | None = None) -> int:
-    _open_standard_files()
-    make_output_safe()
+    """The command of this process; with arguments, a call from inside of one."""
     words = sys.argv[1:] if arguments is None else arguments
-    with Interrupts() as interrupts:
+    verb = next((word for word in words if not word.startswith("-")), None)
+    said = "tocsin" if verb is None else f"tocsin {verb}"
+    with Interrupts(said, is_process=arguments is None) as interrupts:
+        _open_standard_files()
         try:
-            return _main(words)
+            if interrupts.at_once and verb in COMPUTING:
+                return interrupts.in_child(lambda: _call(words, verb, interrupts))
+            return _call(words, verb, interrupts)
         except BaseException as error:
             if not interrupts.pressed and not isinstance(error, KeyboardInterrupt):
                 raise
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what ends now is not torn by another Ctrl-C
-    print(" ".join(["tocsin", *filter(None, [_verb(words)])]) + ": interrupted", file=sys.stderr)
-    _discard_output()
-    return 130
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what ends now is not torn by another Ctrl-C
+    from tocsin.cli.call import discard_output
+
+    interrupts.say()
+    discard_output()
+    return INTERRUPTED
 
 
-def _main(words: list[str]) -> int:
-    """What is asked for, with its output handed over; a reader that has enough, or no room for it, is told apart."""
-    verb = " ".join(["tocsin", *filter(None, [_verb(words)])])
-    try:
-        code = _answer(words)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # the reader of our output has enough: not an error of ours
-        _discard_output()
-        return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _discard_output()
-        print(f"{verb}: there is no room left for what is written; free some", file=sys.stderr)
-        return 3
+def _call(words: list[str], verb: str | None, interrupts: Interrupts) -> int:
+    from tocsin.cli.call import answer
 
-
-def _answer(words: list[str]) -> int:
-    parser = _parser(words)
-    try:
-        parsed = parser.parse_args(words)
-    except SystemExit as end:  # --help, or a bad call
-        return int(end.code or 0)
-    if parsed.version:
-        print(_version())
-        return 0
-    if parsed.verb is None:
-        parser.print_help()
-        return 2
-    return _run(parsed)
+    return answer(words, verb, interrupts)
 
 
 def _open_standard_files() -> None:
@@ -119,63 +50,6 @@ def _open_standard_files() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
-
-
-def _verb(words: list[str]) -> str | None:
-    return next((word for word in words if not word.startswith("-")), None)
-
-
-def _parser(words: list[str]) -> argparse.ArgumentParser:
-    parser = OneLineParser(
-        prog="tocsin",
-        usage="tocsin VERB …",
-        description=_description(),
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="store_true", help="print the version, compiled or not, and stop")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, prog="tocsin")
-    for verb, does in ((verb, does) for some in VERBS.values() for verb, does in some.items()):
-        sub = verbs.add_parser(
-            verb,
-            description=does[0].upper() + does[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        if verb == _verb(words):
-            importlib.import_module(f"tocsin.cli.{verb}").configure(sub)
-    return parser
-
-
-def _description() -> str:
-    lines = ["Reliable, ordered broadcast for a group of processes: run it, choose it, prove it."]
-    for purpose, verbs in VERBS.items():
-        lines += ["", f"{purpose}:"]
-        lines += [f"  {verb:11}{does}" for verb, does in verbs.items()]
-    return "\n".join(lines)
-
-
-def _version() -> str:
-    from tocsin import __version__
-    from tocsin._sources import WHY_INTERPRETED
-
-    how = "compiled" if WHY_INTERPRETED is None else f"interpreted: {WHY_INTERPRETED}"
-    return f"tocsin {__version__} ({how})"
-
-
-def _run(parsed: argparse.Namespace) -> int:
-    try:
-        code: int = importlib.import_module(f"tocsin.cli.{parsed.verb}").run(parsed)
-        return code
-    except TocsinError as error:
-        print(f"tocsin {parsed.verb}: {error}", file=sys.stderr)
-        return error.exit_code
-
-
-def _discard_output() -> None:
-    """Let go of what is still to be written: at the end Python would wait for a reader that may never read it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tocsin.cli import plan_tables
+from tocsin.cli.parser import HelpLines
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
 from tocsin.core.files import read_document
@@ -44,7 +45,8 @@ examples:
   tocsin plan strategy --sites 20 --delay 3 --gap 1                the fastest tree for these times
   tocsin plan strategy --sites 20 --delay 3 --gap 1 --shape chain  … and how long a chain takes
   tocsin plan strategy --tree tree.toml --delay 3 --gap 1          your own tree: [children] a = ["b", "c"]
-  tocsin plan strategy --sites 1000000 --delay 1 --gap 1 --json | jq .completion_time
+  tocsin plan strategy --sites 1000000 --delay 1 --gap 1 --json \\
+    | jq .completion_time
 """,
     "priorities": """\
 Shortest distance first: the host furthest from the source lists all others, nearest first; and so on inwards.
@@ -80,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help=help_line,
             description=help_line[0].upper() + help_line[1:] + ".",
             epilog=EXAMPLES[kind],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=HelpLines,
             allow_abbrev=False,
         )
         parsers[kind].add_argument("--json", action="store_true", help="print one JSON object and nothing else")

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
-from rich.markup import escape
-from rich.table import Table
 
-from tocsin.cli.tables import output
+from tocsin.cli.tables import Cell, output, print_labelled, print_table
 from tocsin.core.config import decode_config
 from tocsin.properties import LEVELS
 from tocsin.protocols.exclusions import excluded
@@ -20,13 +18,11 @@ from tocsin.sim.run import without_trace
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 
-HELP = "list the protocols, their guarantees, assumptions and options"
-
 SIZES = (5, 20)
 MODELS = ("lan", "mesh")
 DELAY_US = 1_000  # one way, so that delays read as multiples of it
 SEED = 1
-WIDE = 130  # columns of a console from which on everything fits in one table
+WORDS = ("guarantee", "paper", "tolerates", "assumes")
 
 
 EXAMPLES = """\
@@ -241,75 +237,58 @@ def cost(protocol: Protocol, model: str, sites: int) -> dict[str, Any] | None:
 
 
 def _print_all(described: list[dict[str, Any]]) -> None:
-    """One table; on a narrow console what is said in words follows the figures."""
-    console = output(markup=True)
-    wide = console.width >= WIDE
-    with_costs = "costs" in described[0]
-    table = Table(box=None, pad_edge=False, show_lines=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("guarantee", overflow="fold", max_width=24 if console.is_terminal else None)
-    places = [(model, size) for model in MODELS for size in SIZES] if with_costs else []
-    for model, size in places:
-        table.add_column(f"{model} {size}", justify="right", no_wrap=True)
-    if with_costs:
-        table.add_column("delay ms", justify="right", no_wrap=True)
-    for heading in ("paper", "tolerates", "assumes") if wide else ("paper",):
-        table.add_column(heading, overflow="fold")
-    for entry in described:
-        table.add_row(*_cells(entry, places, with_costs, wide))
-    console.print(table)
-    if with_costs:
-        console.print(
-            "\nMessages per broadcast, measured: every site broadcasts 10 times a second, 1 ms one way, no loss; "
-            f"a multicast of a lan is one message. Delay: broadcast to last delivery, mesh {SIZES[0]} / {SIZES[1]}.",
-            style="dim",
+    """One table; on a terminal what is said in words follows the figures."""
+    console = output()
+    places = [(model, size) for model in MODELS for size in SIZES] if "costs" in described[0] else []
+    figures = [*(f"{model} {size}" for model, size in places), *(["delay ms"] if places else [])]
+    rows = [[Cell(entry["name"], "bold"), *_figures(entry, places), *_words(entry)] for entry in described]
+    print_table(console, ["name", *figures, *WORDS], rows, right=figures, prose=len(WORDS))
+    if places:
+        said = (
+            "Messages per broadcast, measured: every site broadcasts 10 times a second, 1 ms one way, no loss; "
+            f"a multicast of a lan is one message. Delay: broadcast to last delivery, mesh {SIZES[0]} / {SIZES[1]}."
         )
-    if not wide:
         console.print()
-        for entry in described:
-            console.print(f"[bold]{entry['name']}[/] tolerates {', '.join(entry['tolerates'])}", soft_wrap=True)
-            if entry["assumes"]:
-                console.print(f"  assumes {escape('; '.join(entry['assumes']))}", soft_wrap=True, style="dim")
+        console.print(said, style="dim")
 
 
-def _cells(entry: dict[str, Any], places: list[tuple[str, int]], with_costs: bool, wide: bool) -> list[str]:
-    """A protocol's row."""
-    found = {(each["network"], each["sites"]): each for each in entry.get("costs", [])}
-    cells = [f"[bold]{entry['name']}[/]", entry["guarantee"]]
-    cells += [f"{found[place]['messages_per_broadcast']:g}" if place in found else "-" for place in places]
-    if with_costs:
-        delays = [found[MODELS[1], size] for size in SIZES if (MODELS[1], size) in found]
-        cells.append(" / ".join(f"{each['delay_us'] / 1000:.1f}" for each in delays) or "-")
-    cells.append(escape(entry["paper"]))
-    if wide:
-        cells += [", ".join(entry["tolerates"]), escape("; ".join(entry["assumes"]))]
-    return cells
+def _figures(entry: dict[str, Any], places: list[tuple[str, int]]) -> list[str]:
+    """What a protocol costs: messages in each place, and the delays."""
+    if not places:
+        return []
+    found = {(each["network"], each["sites"]): each for each in entry["costs"]}
+    cells = [f"{found[place]['messages_per_broadcast']:g}" if place in found else "-" for place in places]
+    delays = [found[MODELS[1], size] for size in SIZES if (MODELS[1], size) in found]
+    return [*cells, " / ".join(f"{each['delay_us'] / 1000:.1f}" for each in delays) or "-"]
+
+
+def _words(entry: dict[str, Any]) -> list[str]:
+    return [entry["guarantee"], entry["paper"], ", ".join(entry["tolerates"]), "; ".join(entry["assumes"])]
 
 
 def _print_one(entry: dict[str, Any]) -> None:
-    console = output(markup=True)
-    console.print(f"[bold]{entry['name']}[/]: {escape(entry['title'])}")
-    console.print(f"paper       {escape(entry['paper'])}")
-    console.print(f"level       {entry['level']}")
-    console.print(f"guarantees  {', '.join(entry['guarantees'])}")
+    console = output()
+    console.print(f"{entry['name']}: {entry['title']}", style="bold")
+    print_labelled(console, "paper", entry["paper"])
+    print_labelled(console, "level", entry["level"])
+    print_labelled(console, "guarantees", ", ".join(entry["guarantees"]))
     if entry["guarantees_of_one_group"]:
-        console.print(f"            with one group also {', '.join(entry['guarantees_of_one_group'])}")
-    console.print(f"tolerates   {', '.join(entry['tolerates'])}")
-    console.print(f"assumes     {escape('; '.join(entry['assumes']) or 'nothing more')}")
-    console.print(f"excludes    {', '.join(entry['excludes'])} (docs/exclusions.md)")
+        print_labelled(console, "", f"with one group also {', '.join(entry['guarantees_of_one_group'])}")
+    print_labelled(console, "tolerates", ", ".join(entry["tolerates"]))
+    print_labelled(console, "assumes", "; ".join(entry["assumes"]) or "nothing more")
+    print_labelled(console, "excludes", f"{', '.join(entry['excludes'])} (docs/exclusions.md)")
     for each in entry.get("costs", []):
-        console.print(
-            f"cost        {each['network']}, {each['sites']} sites: {each['messages_per_broadcast']:g} messages "
+        cost_said = (
+            f"{each['network']}, {each['sites']} sites: {each['messages_per_broadcast']:g} messages "
             f"per broadcast, delay {each['delay_us'] / 1000:.1f} ms"
         )
-    table = Table(box=None, pad_edge=False)
-    for heading in ("option", "default", "drawn", "meaning"):
-        table.add_column(heading, overflow="fold")
-    for option in entry["options"]:
-        drawn = ", ".join(str(value) for value in option["drawn"])
-        table.add_row(option["name"], escape(_default(option["default"])), drawn, escape(option["description"]))
+        print_labelled(console, "cost", cost_said)
+    rows = [
+        [option["name"], _default(option["default"]), ", ".join(map(str, option["drawn"])), option["description"]]
+        for option in entry["options"]
+    ]
     console.print()
-    console.print(table)
+    print_table(console, ["option", "default", "drawn", "meaning"], rows, prose=1)
 
 
 def _default(value: Any) -> str:

@@ -157,4 +157,4 @@ def _print_verdicts(
         kept = "yes" if name in promised else "no"
         rows.append([name, kept, Cell(found["verdict"], style), *numbers, str(found["why"] or "")])
     headings = ("property", "promised", "verdict", "checked", "violations", "why")
-    print_table(console, headings, rows, right=("checked", "violations"), prose=True)
+    print_table(console, headings, rows, right=("checked", "violations"), prose=1)

@@ -59,4 +59,4 @@ def _print(status: dict[str, Any]) -> None:
             rows.append((part, "  ".join(f"{name} {value}" for name, value in shown.items())))
     if status["failed"]:
         rows.append(("failed", status["failed"]))
-    print_table(console, ["part", "now"], rows, prose=True)
+    print_table(console, ["part", "now"], rows, prose=1)

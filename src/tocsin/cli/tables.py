@@ -1,8 +1,8 @@
 """Tables for people, on a terminal of any width and through a pipe: nothing is cut, no line is broken inside a word.
 
 In a pipe every row is one line, as long as it needs to be, so that `grep` and `less -S` work. On a terminal that is too
-narrow for a table, a last column of prose goes below each row; if that is not enough, each row becomes a list of its
-values.
+narrow for a table, the last columns, if they hold prose, go below each row; if that is not enough, each row becomes a
+list of its values.
 """
 
 import sys
@@ -14,6 +14,7 @@ from rich.text import Text
 
 GAP = "  "
 INDENT = "    "
+LABEL = 12  # columns that a label takes
 UNBROKEN = "\N{NO-BREAK SPACE}"
 WIDTH_IN_A_PIPE = 1_000_000  # more than any row has
 WIDTH_MIN = 40  # below, lines are broken by the terminal
@@ -50,16 +51,16 @@ def print_table(
     rows: Sequence[Sequence[str | Cell]],
     *,
     right: Collection[str] = (),
-    prose: bool = False,
+    prose: int = 0,
 ) -> None:
-    """Columns by their headings. `right`: those that hold numbers. `prose`: the last one holds sentences."""
+    """Columns by their headings. `right`: those that hold numbers. `prose`: how many of the last hold sentences."""
     cells = [[each if isinstance(each, Cell) else Cell(each) for each in row] for row in rows]
     to_the_right = [heading in right for heading in headings]
     width = max(console.width, WIDTH_MIN)
     if _width(headings, cells) <= width:
         _print_rows(console, headings, cells, to_the_right)
-    elif prose and _width(headings[:-1], [row[:-1] for row in cells]) <= width:
-        _print_rows(console, headings[:-1], cells, to_the_right[:-1], width)
+    elif prose and _width(headings[:-prose], [row[:-prose] for row in cells]) <= width:
+        _print_rows(console, headings, cells, to_the_right, width, prose)
     else:
         _print_lists(console, headings, cells, width)
 
@@ -73,15 +74,24 @@ def _width(headings: Sequence[str], cells: list[list[Cell]]) -> int:
 
 
 def _print_rows(
-    console: Console, headings: Sequence[str], cells: list[list[Cell]], to_the_right: list[bool], below: int = 0
+    console: Console,
+    headings: Sequence[str],
+    cells: list[list[Cell]],
+    to_the_right: list[bool],
+    width: int = 0,
+    below: int = 0,
 ) -> None:
-    """A line a row. `below`: the width within which a row's last cell, which has no column, goes below it."""
-    widths = _widths(headings, [row[: len(headings)] for row in cells])
-    _print_row(console, [Cell(heading, "bold") for heading in headings], widths, to_the_right)
+    """A line a row. `below`: so many of a row's last cells have no column, and go below it within the width; where
+    there are several, each after its heading."""
+    columns = len(headings) - below
+    widths = _widths(headings[:columns], [row[:columns] for row in cells])
+    _print_row(console, [Cell(heading, "bold") for heading in headings[:columns]], widths, to_the_right[:columns])
     for row in cells:
-        _print_row(console, row[: len(headings)], widths, to_the_right)
-        if below and row[-1].text:
-            _print_wrapped(console, Text(row[-1].text, row[-1].style), below, INDENT)
+        _print_row(console, row[:columns], widths, to_the_right[:columns])
+        for heading, cell in zip(headings[columns:], row[columns:], strict=True):
+            said = cell.text if below == 1 else f"{heading} {cell.text}"
+            if cell.text:
+                _print_wrapped(console, Text(said, cell.style), width, INDENT, INDENT * min(below, 2))
 
 
 def _print_row(console: Console, row: list[Cell], widths: list[int], to_the_right: list[bool]) -> None:
@@ -97,8 +107,18 @@ def _print_lists(console: Console, headings: Sequence[str], cells: list[list[Cel
     """A paragraph a row: each value after its column's name."""
     for row in cells:
         pairs = [f"{heading} {cell.text}" for heading, cell in zip(headings, row, strict=True) if cell.text]
-        whole = GAP.join(pair.replace(" ", UNBROKEN) for pair in pairs)
+        short = width - len(INDENT)  # a pair that fits on a line stays on one
+        whole = GAP.join(pair.replace(" ", UNBROKEN) if len(pair) <= short else pair for pair in pairs)
         _print_wrapped(console, Text(whole), width, "", INDENT)
+
+
+def print_labelled(console: Console, label: str, text: str) -> None:
+    """`label  text`; what does not fit on the line goes on below the text. In a pipe, one line."""
+    first = label.ljust(LABEL)
+    if console.is_terminal:
+        _print_wrapped(console, Text(text), max(console.width, WIDTH_MIN), first, " " * LABEL)
+    else:
+        console.print(Text(first + text), soft_wrap=True)
 
 
 def _print_wrapped(console: Console, text: Text, width: int, first: str, further: str | None = None) -> None:

@@ -141,7 +141,7 @@ def print_verdicts(console: Console, report: Report, promised: Collection[str], 
     if not promised:  # nobody said what should hold
         headings.remove(promise)
         rows = [[row[0], *row[2:]] for row in rows]
-    print_table(console, headings, rows, right=("checked", "violations"), prose=True)
+    print_table(console, headings, rows, right=("checked", "violations"), prose=1)
 
 
 def _print_witnesses(console: Console, report: Report, promised: Collection[str]) -> None:

@@ -98,7 +98,7 @@ class Commits:
     def _release_now(self) -> None:
         visible = self._staging.take_visible()
         self._outlet.send(visible)
-        self._outlet.tell(visible)
+        self._outlet.tell(visible, 0)  # a delivery waits for the log
 
     def _release(self, laid: Laid, visible: list[Visible]) -> None:
         if not self._finished:
@@ -106,7 +106,7 @@ class Commits:
         self._log.apply(laid)
         self.stat_commits += 1
         self._staging.on_applied()
-        self._outlet.tell(visible)
+        self._outlet.tell(visible, laid.batch.time_us)
 
     def _maybe_fly(self) -> None:
         """Send what is staged to the disk, if nothing is under way."""
@@ -201,12 +201,14 @@ class Commits:
         try:
             if not self._failed:
                 self._log.stage(log_format.Stop(left))
-                await self._loop.run_in_executor(self._executor, self._write_last)
-                self._outlet.tell(self._staging.take_visible())
+                time_us = await self._loop.run_in_executor(self._executor, self._write_last)
+                self._outlet.tell(self._staging.take_visible(), time_us)
         finally:
             self._executor.shutdown()
 
-    def _write_last(self) -> None:
+    def _write_last(self) -> int:
+        """When it was laid out."""
         laid = self._log.layout()
         self._write_and_sync(laid)
         self._log.apply(laid)
+        return laid.batch.time_us

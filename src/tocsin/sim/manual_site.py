@@ -56,6 +56,14 @@ class Input:
         )
 
 
+def renewal(peer: SiteId, incarnation: int, now: Micros) -> Input:
+    """A site is told that another has begun anew."""
+    happening = Input(PEER_RENEWED, now)
+    happening.peer = peer
+    happening.number = incarnation
+    return happening
+
+
 class ManualSite:
     """A site: up with a machine, or down with a disk."""
 

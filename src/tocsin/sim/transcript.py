@@ -114,10 +114,8 @@ class Transcript:
             case ["damage", site]:
                 return self._exchange_disk(self._site(site), manual_site.WIPE)
             case ["renewed", site, peer]:
-                happening = Input(manual_site.PEER_RENEWED, self.now)
-                happening.peer = self._site(peer)
-                happening.number = self.sites[happening.peer].disk.incarnation
-                return self._act(self._site(site), happening)
+                incarnation = self.sites[self._site(peer)].disk.incarnation
+                return self._act(self._site(site), manual_site.renewal(self._site(peer), incarnation, self.now))
             case ["broadcast", site, payload]:
                 return self._broadcast(self._site(site), 0, payload)
             case ["broadcast", site, group, payload]:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Protocol as Interface
 
 from tocsin.core.codec import Codec
+from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
@@ -173,6 +174,8 @@ class World(Surroundings):
         self.tally.last_broadcast_at = now
         if self.notes is not None:
             self.notes.on_broadcast(site, group, seqno)
+            if self.notes.reach > 0.0:
+                self._note_promise(now, site, group, seqno)
         if self.dues is not None:
             self.dues.on_broadcast(group, site, seqno)
         else:
@@ -182,6 +185,16 @@ class World(Surroundings):
             self.trace.append(
                 site, now, "broadcast", self.group_names[group], self.names[site], seqno, None, None, size
             )
+
+    def _note_promise(self, now: Micros, site: SiteId, group: GroupId, seqno: int) -> None:
+        """Remember what was promised of a broadcast; nothing, where the budget does not allow the wanted reach."""
+        machine = self.sites[site].machine
+        assert self.notes is not None
+        if machine is not None:
+            try:
+                self.notes.on_promise(now, site, group, seqno, machine.promise(now, group, self.notes.reach))
+            except InputError:
+                return
 
     def on_deliver(
         self,
@@ -298,7 +311,9 @@ class World(Surroundings):
 
     def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
         """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
-        or reported as missed is up to the protocol."""
+        or reported as missed is up to the protocol. A copy that is not older is the same disk."""
+        if (after.incarnation, after.writes) == (before.incarnation, before.writes):
+            return
         if self.trace is not None:
             self.trace.begin_incarnation(site)
         if self.notes is not None:

@@ -4,13 +4,12 @@ import math
 
 import pytest
 
-from tests.known_failures import left_out
+from tests.known_failures import assert_seeds_hold
 from tests.protocols.reliability_tree.coverage import LEVEL, Coverage, add_seed
 from tocsin.protocols.reliability_tree import PROTOCOL
 from tocsin.sim.swarm.draw import draw_scenario
-from tocsin.sim.swarm.swarm import never_happened, run_seed
+from tocsin.sim.swarm.swarm import never_happened
 
-LEFT_OUT = left_out(PROTOCOL.name)
 FEW, MANY = 40, 2_000
 
 
@@ -39,10 +38,7 @@ def test_credible_intervals_of_many_seeds() -> None:
 
 @pytest.mark.long
 def test_many_seeds() -> None:
-    outcomes = [run_seed(PROTOCOL, seed, LEFT_OUT) for seed in range(MANY)]
-    violated = [outcome for outcome in outcomes if outcome.violated is not None]
-    assert not violated, f"{violated[0].violated}; repeat: tocsin swarm reliability_tree --seeds {violated[0].seed}"
-    assert not never_happened(PROTOCOL, outcomes, LEFT_OUT)
+    assert not never_happened(PROTOCOL, assert_seeds_hold(PROTOCOL, range(MANY)))
 
 
 def test_links_and_processes_come_and_go_in_the_swarm() -> None:

@@ -200,9 +200,9 @@ class Log:
         self._staged = Batch()
         offset = self._end.end
         length = sum(map(len, batch.contents))
-        time_us = time.time_ns() // 1000
+        batch.time_us = time.time_ns() // 1000
         synced = self._writer.synced()
-        head, check = encode_batch(self._secret, offset, self._end.check, synced, time_us, batch.ops, length)
+        head, check = encode_batch(self._secret, offset, self._end.check, synced, batch.time_us, batch.ops, length)
         self._end = FileEnd(self.file, offset + len(head) + length, check)
         return Laid(offset, batch, head, self._end, header, self._secret)
 

@@ -119,20 +119,18 @@ class PropagationGraphOptions(Options, frozen=True):
 
 # Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.
 RANGES = {
-    "null_us": (
-        50_000,
-        100_000,
-    ),  # suspicion sooner than by default costs graphs: sixty sites then settle after the bound
-    "suspect_after": (8, 16),
-    "grace_us": (100_000, 300_000),
+    "null_us": (20_000, 100_000),
+    "suspect_after": (3, 16),
+    "grace_us": (40_000, 300_000),
     "resend_us": (5_000, 50_000),
     "ack_us": (0, 20_000),
     "gap_us": (0, 10_000),
-    "window": (4, 1_024),
+    "window": (1, 1_024),
+    "backlog": (1, 4_096),
 }
 SMALL = {
     "records_max": 8,
-    "window": 4,
-    "backlog": 16,
+    "window": 2,
+    "backlog": 3,
 }  # limits that a short run passes many times; the swarm runs with them, too
 RETENTION = {"keep": 4}  # what is kept for those who are away, as small

@@ -17,6 +17,7 @@ from tocsin.sim.duties.healed import hindrance, obstacle
 from tocsin.sim.duties.held import Looks, excess
 from tocsin.sim.duties.notes import Notes
 from tocsin.sim.duties.quiet import restlessness
+from tocsin.sim.duties.reach import unkept
 from tocsin.sim.duties.told import first_untruth
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.simulation import Simulation
@@ -26,6 +27,7 @@ ACKNOWLEDGED: Final = "acknowledged"
 TOLD: Final = "told"
 HELD: Final = "held"
 COSTS: Final = "costs"
+REACH: Final = "reach"
 
 PASS: Final = "pass"
 FAIL: Final = "fail"
@@ -54,6 +56,8 @@ class Duties:
         self._notes = Notes(world.names, scenario.groups)
         self._limits = self._ending().limits
         self._looks = Looks(self._limits, world.names) if self._limits is not None else None
+        if scenario.protocol.plans_reach:
+            self._notes.reach = float(msgspec.to_builtins(scenario.options)["reach"])
         world.notes = self._notes
         world.looks = self._looks
 
@@ -65,6 +69,8 @@ class Duties:
             ending.now = ended_at
         found = judge_ending(ending, at_rest=False)
         found[COSTS] = self._costs(ending)
+        if self._scenario.protocol.plans_reach:
+            found[REACH] = self._reach()
         if self._looks is not None and self._looks.wrong:
             found[HELD] = Duty(FAIL, self._looks.wrong)
         if watch_idle and not ending.hindrance and found[QUIET].verdict == PASS:
@@ -91,6 +97,10 @@ class Duties:
             elif host.machine is not None and host.pending:
                 ending.busy.append(f"{ending.names[host.site]}: {len(host.pending)} broadcasts wait for room")
         return ending
+
+    def _reach(self) -> Duty:
+        counted, wrong = unkept(self._notes, self._scenario.faults, self._scenario.protocol.liveness_us)
+        return _verdict(wrong, "" if counted else "no broadcast was made in surroundings that there was time to learn")
 
     def _costs(self, ending: Ending) -> Duty:
         if self._limits is None:

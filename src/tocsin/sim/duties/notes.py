@@ -16,8 +16,7 @@ _NUMBERS: Final = 1 << 40  # a message as one integer: its origin, then its numb
 
 
 def name_of(origin: SiteId, seqno: int) -> int:
-    """A message, as one integer. In machine integers: Python's long multiplication looks for Ctrl-C inside, and
-    compiled code takes the interrupt that comes out of it for a lack of memory."""
+    """A message, as one integer; in machine integers, which are quicker than Python's long multiplication."""
     first: i64 = origin
     return first * _NUMBERS + seqno
 
@@ -70,6 +69,15 @@ class Acknowledged:
         self.in_view = in_view  # members of the last view of all groups that it was told of
 
 
+class Promised:
+    """A broadcast that was promised to reach its group with a probability."""
+
+    def __init__(self, at: Micros, members: list[SiteId], reach: float) -> None:
+        self.at = at
+        self.members = members
+        self.reach = reach
+
+
 class Notes:
     """The notes of a run."""
 
@@ -79,6 +87,8 @@ class Notes:
         self.past: list[tuple[SiteId, Log]] = []  # of disks that are no more
         self.acknowledged: dict[int, Acknowledged] = {}  # by message
         self.sent: dict[tuple[GroupId, SiteId], list[int]] = {}  # numbers that an origin has used, in order
+        self.promised: dict[int, Promised] = {}  # by message, where the protocol promises a reach
+        self.reach = 0.0  # that plain broadcasts ask for; 0: the protocol promises none
         self.rollbacks = 0
         self.untrue = ""  # the first thing told that cannot be
         self.views: list[list[SiteId] | None] = [None] * sites  # by site: members of its last view of all groups
@@ -98,6 +108,9 @@ class Notes:
             self.sent[(group, site)] = [seqno]
         else:
             numbers.append(seqno)
+
+    def on_promise(self, now: Micros, site: SiteId, group: GroupId, seqno: int, reach: float) -> None:
+        self.promised[name_of(site, seqno)] = Promised(now, self.members_told(site, group), reach)
 
     def on_deliver(
         self, site: SiteId, group: GroupId, origin: SiteId, seqno: int, position: int, sender_knows: bool

@@ -148,9 +148,7 @@ class LocalStates:
 
     def renewed(self, state: int, peer: SiteId, incarnation: int, now: Micros) -> Transition:
         """The site is told that another has begun anew."""
-        happening = Input(manual_site.PEER_RENEWED, now)
-        happening.peer = peer
-        happening.number = incarnation
+        happening = manual_site.renewal(peer, incarnation, now)
         identity = happening.identity()
         known = self.states[state].after.get(identity)
         return known if known is not None else self._after(state, identity, happening)

@@ -17,7 +17,7 @@ from tocsin.core.machine import SiteId
 from tocsin.sim.explore.flights import MESSAGE, Flights
 from tocsin.sim.explore.local_states import Event, Local, LocalStates, Transition, TransitionWatcher
 from tocsin.sim.explore.state import State
-from tocsin.sim.manual_site import Input
+from tocsin.sim.manual_site import PEER_RENEWED, Input, renewal
 
 UNKNOWN: Final = -1
 
@@ -159,6 +159,8 @@ class Mirrors(TransitionWatcher):
         """What the permuted input does in the permuted state."""
         source = self._local_maps[place][state]
         if flight < 0:
+            if happening.what == PEER_RENEWED:
+                happening = renewal(self._group[place][happening.peer], happening.number, happening.now)
             return self._locals.compute(source, happening)
         arrival = self._flights.all[self._flight_image(place, flight)].arrival(happening.now)
         return self._locals.compute(source, arrival)
@@ -177,8 +179,18 @@ class Mirrors(TransitionWatcher):
         permutation = self._group[place]
         if (
             other.site != permutation[one.site]
-            or (one.up, one.left, one.quiet, one.saved, one.has_room, one.view)
-            != (other.up, other.left, other.quiet, other.saved, other.has_room, other.view)
+            or (one.up, one.left, one.quiet, one.saved, one.has_room, one.view, one.incarnation, one.has_started)
+            != (
+                other.up,
+                other.left,
+                other.quiet,
+                other.saved,
+                other.has_room,
+                other.view,
+                other.incarnation,
+                other.has_started,
+            )
+            or {permutation[peer]: number for peer, number in one.known.items()} != other.known
             or one.timers != other.timers
             or len(transition.sends) != len(image.sends)
             or not _same_story(one, other, permutation)

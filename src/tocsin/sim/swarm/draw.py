@@ -78,12 +78,15 @@ def _set_options(plan: Plan, rng: Rng, wanted: set[str], for_sure: bool) -> None
 
 
 def _special(plan: Plan, rng: Rng, wanted: set[str], for_sure: bool) -> list[str]:
-    """The special kinds of this seed. Where a lost disk needs a still time, it is the only one."""
+    """The special kinds of this seed. Where a lost disk needs a still time, it is the only one; surroundings that are
+    steady allow no other."""
     drawn = [
         kind
         for kind, special in SPECIAL.items()
         if kind in wanted and (for_sure or rng.fork(f"whether/{kind}").chance(special.chance))
     ]
+    if "steady" in drawn:
+        return ["steady"]
     lost = [kind for kind in LOST_DISKS if kind in drawn]
     return lost[:1] if lost and needs_still_time(plan) else drawn
 

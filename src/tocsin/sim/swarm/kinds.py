@@ -21,11 +21,13 @@ class Special:
         draw: Callable[[Plan, Rng], None],
         shows: tuple[str, ...] = (),
         chance: float = 0.08,
+        of_reach: bool = False,
     ) -> None:
         self.stood = stood  # whether a protocol is made for it
         self.draw = draw  # adds it to a plan, where the plan has room for it
         self.shows = shows  # faults that are counted when it happens
         self.chance = chance  # of a scenario to have it
+        self.of_reach = of_reach  # only where a reach is promised
 
 
 USUAL: dict[str, Callable[[Assumptions], bool]] = {  # drawn in most scenarios, several at a time
@@ -66,12 +68,15 @@ SPECIAL: dict[str, Special] = {
     "clock": Special(lambda a: a.clocks, surroundings.own_clocks, ("jump",)),
     "asked": Special(lambda a: a.group_changes, requests.ask_any_site, ("change",)),
     "disband": Special(lambda a: a.group_changes, requests.disband, ("change",)),
+    "voters": Special(lambda a: a.voter_changes, requests.change_voters, ("add", "remove")),
+    "crash_voters": Special(lambda a: a.voter_changes, stopping.crash_while_voting),
     "emptied": Special(lambda a: a.several_groups and a.crashes == "any", requests.empty_group),
     "outside": Special(lambda a: a.several_groups, requests.send_from_outside),
     "single": Special(lambda a: a.several_groups, requests.group_of_one),
     "empty": Special(lambda a: True, requests.empty_messages),
     "huge": Special(lambda a: True, requests.huge_messages, chance=0.04),
     "burst": Special(lambda a: True, requests.burst, chance=0.04),
+    "steady": Special(lambda a: True, surroundings.steady, chance=0.04, of_reach=True),
     "late": Special(lambda a: True, requests.broadcast_late, chance=0.5),
 }
 
@@ -86,5 +91,9 @@ def stood_by(protocol: Protocol) -> list[str]:
     return [
         *[kind for kind, stood in USUAL.items() if stood(assume)],
         *[kind for kind in SETTINGS if has_setting(protocol, kind)],
-        *[kind for kind, special in SPECIAL.items() if special.stood(assume)],
+        *[
+            kind
+            for kind, special in SPECIAL.items()
+            if special.stood(assume) and protocol.plans_reach >= special.of_reach
+        ],
     ]

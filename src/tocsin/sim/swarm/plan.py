@@ -8,7 +8,7 @@ from tocsin.protocols.protocol import Protocol
 Document = dict[str, Any]
 
 LOSSES = ("loss", "duplicate", "reorder")  # of the network
-FOR_GOOD = ("stay_down", "minority")  # kinds of faults that nothing ends
+FOR_GOOD = ("stay_down", "minority", "voters")  # kinds of faults that nothing ends
 
 
 class Plan:
@@ -49,7 +49,7 @@ class Plan:
         return [name for fault in self.faults() for key in keys for name in fault.get(key, [])]
 
     def joining(self) -> list[str]:
-        return self.named("join")
+        return self.named("join", "add")
 
     def down_for_good(self) -> set[str]:
         """Who crashes and does not come back."""
@@ -74,6 +74,10 @@ class Plan:
         founders = len(self.names) - len(self.joining())
         lost = set(self.named("wipe", "restore", "damage"))
         return (founders - 1) // 2 - len(lost | self.down_for_good() | set(self.gone()))
+
+    def has_somebody(self, members: list[str]) -> bool:
+        """Whether a group of these is more than sites down for good, where its protocol waits for one member."""
+        return not (self.assume.minority_stays_down and self.down_for_good().issuperset(members))
 
     def some(self, rng: Rng, names: list[str], most: int) -> list[str]:
         """A few of those names, in any order."""

@@ -2,12 +2,19 @@
 
 from tocsin.core.rng import Rng
 from tocsin.sim.swarm.plan import Plan
+from tocsin.sim.swarm.settings import SETTINGS
 
 FLAPS_MAX = 12
 FLAP_US = 400_000
 LONG_PAUSE_US = 6_000_000  # longer than every default time-out
 DRIFT_PPM = 100_000  # a clock gains or loses at most a tenth
 JUMP_US = 5_000_000
+LEARNED_US = 12_000_000  # after so long the surroundings are known: more than `duties/reach.py` asks for
+HABIT_US = 4_000_000  # a site with the habit of crashing does so once in this time, …
+HABIT_DOWN_US = 1_000_000  # … and is down for so long; it has it after this many:
+HABIT_CRASHES = 11
+STEADY_MESSAGES = 300
+STEADY_EVERY_US = 20_000
 
 
 def dead_links(plan: Plan, rng: Rng) -> None:
@@ -65,6 +72,31 @@ def long_pause(plan: Plan, rng: Rng) -> None:
     plan.heal_us = max(plan.heal_us, LONG_PAUSE_US * 4 // 3)
     chosen = plan.some(rng, plan.names, 2)
     plan.add("long_pause", rng.between(0, plan.heal_us - LONG_PAUSE_US - 1), "pause", chosen)
+
+
+def steady(plan: Plan, rng: Rng) -> None:
+    """The surroundings stay as they are for long, and then there are many broadcasts with the default options: who
+    hears badly does so all the time, who crashes has the habit of it."""
+    plan.still()
+    plan.document["options"] = {}
+    plan.kinds -= set(SETTINGS)
+    workload = plan.document["workload"]
+    for key in ("rate_per_site", "outstanding", "burst", "still_us"):
+        workload.pop(key, None)
+    chosen = plan.some(rng, plan.names, 2)
+    way = rng.below(3)
+    begin = HABIT_CRASHES * HABIT_US if way == 1 else LEARNED_US
+    senders = len(workload.get("senders", plan.names))
+    workload.update(start_us=begin, messages=STEADY_MESSAGES, every_us=STEADY_EVERY_US * senders, size=10)
+    plan.heal_us = begin + STEADY_MESSAGES * STEADY_EVERY_US + 2 * plan.protocol.liveness_us
+    plan.document["network"]["loss"] = round(rng.random() * plan.assume.loss_max, 4)
+    if way == 0:
+        plan.add("steady", 0, "slow", chosen)
+    elif way == 1:
+        for at in range(HABIT_US - HABIT_DOWN_US, plan.heal_us - HABIT_US, HABIT_US):
+            plan.add("steady", at, "crash", chosen)
+            plan.add("steady", at + HABIT_DOWN_US, "recover", chosen)
+    plan.kinds.add("steady")
 
 
 def own_clocks(plan: Plan, rng: Rng) -> None:

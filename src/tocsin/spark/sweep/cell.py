@@ -5,7 +5,6 @@ cell it was at becomes a row with the error, and another child goes on with the 
 """
 
 import contextlib
-import ctypes
 import faulthandler
 import json
 import math
@@ -21,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from tocsin._processes import die_with
 from tocsin.properties import Report
 from tocsin.sim.calm import calm_at_end
 from tocsin.sim.run import answer, check_file, check_rows, run_to_end, without_trace
@@ -32,7 +32,6 @@ from tocsin.traces.writer import TraceWriter
 OK, ERROR, TIMEOUT, MEMORY, CRASH = "ok", "error", "timeout", "memory", "crash"
 
 _HEADER = struct.Struct("<I")
-_PR_SET_PDEATHSIG = 1
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -171,7 +170,7 @@ class _Child:
             try:
                 os.close(read_end)
                 faulthandler.disable()  # a crash becomes a row, not pages on the console
-                _die_with(parent)
+                die_with(parent)
                 _limit_memory(self._limits.memory_mb)
                 _serve(grid, cells, traces, write_end)
                 code = 0
@@ -249,14 +248,6 @@ def _serve(grid: Grid, cells: list[Cell], traces: Path | None, pipe: int) -> Non
         os.write(pipe, _HEADER.pack(len(data)))
         while data:
             data = data[os.write(pipe, data) :]
-
-
-def _die_with(parent: int) -> None:
-    """Let the kernel kill this process when its parent dies, however it dies (Linux)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _limit_memory(memory_mb: int) -> None:

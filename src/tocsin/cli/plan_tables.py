@@ -140,7 +140,8 @@ def print_forest(names: list[str], groups: list[str], forest: Forest, plain: For
     if checks:
         console.print(
             f"on a broadcast network: a message to each group is {checks:,} multicasts that every site checks in "
-            f"software ({needless_checks(forest):,} checks in vain); {unicasts(forest):,} more messages if all are unicasts"
+            f"software ({needless_checks(forest):,} checks in vain); "
+            f"{unicasts(forest):,} more messages if all are unicasts"
         )
 
 

@@ -80,7 +80,11 @@ class Ways:
 
     def seek(self, now: Micros) -> None:
         """Somebody does not answer: is there a way to it?"""
-        if not self.enabled or self._sites > SITES_MAX or now - self._sought_at.get(self._site, NEVER) < 2 * self._tick_us:
+        if (
+            not self.enabled
+            or self._sites > SITES_MAX
+            or now - self._sought_at.get(self._site, NEVER) < 2 * self._tick_us
+        ):
             return
         self._seeks[self._site] = self._seeks.get(self._site, 0) + 1
         self._sought_at[self._site] = now

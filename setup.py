@@ -32,6 +32,8 @@ LIVE = (  # what every datagram and every message goes through
     "storage/closed_files",
     "storage/disk",
     "storage/file_format",
+    "storage/knowledge",
+    "storage/laid",
     "storage/log",
     "storage/log_files",
     "storage/log_writer",
@@ -102,7 +104,7 @@ def extensions() -> list[Extension]:
 
     made = list(mypycify(unit(), opt_level=OPT_LEVEL, debug_level="0", multi_file=True))
     for extension in made:
-        if len(extension.sources) > 1:  # the unit itself; the others are one small file each, which find their part of it
+        if len(extension.sources) > 1:  # the unit itself; the others are a small file each, which finds its part of it
             extension.sources.append(MULTIPLY)
             extension.extra_compile_args.append("-DPyNumber_Multiply=tocsin_multiply")
     return made

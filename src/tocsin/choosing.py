@@ -1,11 +1,13 @@
 """Choose a protocol from Python: `tocsin.simulate` runs one scenario, `tocsin.sweep` a grid of them on Spark."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tocsin.core.files import name_of_file
 from tocsin.sim.beyond import refuse_beyond
 from tocsin.sim.calm import calm_at_end
 from tocsin.sim.duties.duties import Duties
@@ -61,7 +63,7 @@ def _read(scenario: str | Path | Mapping[str, Any]) -> tuple[Scenario, str]:
     """The scenario, and a name for its runs. Paths inside a mapping are relative to the current folder."""
     if isinstance(scenario, Mapping):
         return scenario_from_document(dict(scenario), "scenario", Path()), "scenario"
-    return load_scenario(Path(scenario)), Path(scenario).stem
+    return load_scenario(Path(scenario)), name_of_file(Path(scenario))
 
 
 def sweep(grid: str | Path, out: str | Path, spark: "SparkSession | None" = None) -> "pyarrow.Table":
@@ -88,4 +90,4 @@ def sweep(grid: str | Path, out: str | Path, spark: "SparkSession | None" = None
             with given_or_local(spark, "tocsin sweep") as session:
                 wanted = Sweep(session, loaded, results, cores_of(session, SessionOptions())).run()
         results.write_table(wanted)
-    return pq.read_table(results.table_path)
+    return pq.read_table(io.BytesIO(results.table_path.read_bytes()))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tocsin
 from tocsin.cli.main import main
 
 SCENARIO = """\
@@ -216,3 +217,43 @@ def test_the_nearest_key_is_suggested(tmp_path: Path) -> None:
     path = tmp_path / "scenario.toml"
     path.write_text(BROKEN_SCENARIOS["unknown key in a table"])
     assert "`network.los` (did you mean `loss`?)" in refused("simulate", str(path))
+
+
+NOT_UTF_8 = "\udcff"  # how Python spells the byte 0xff of a name
+
+
+def test_names_of_files_may_be_any_bytes(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """What can be done is done, and what cannot is told in one line."""
+    folder = tmp_path / f"folder{NOT_UTF_8}"
+    folder.mkdir()
+    examples = Path(__file__).parents[2] / "examples"
+    scenario = folder / f"{NOT_UTF_8}showcase.toml"
+    scenario.write_bytes((examples / "showcase.toml").read_bytes())
+    groups = folder / f"{NOT_UTF_8}figure-3.toml"
+    groups.write_bytes((examples / "figure-3.toml").read_bytes())
+    trace = folder / f"trace{NOT_UTF_8}"
+    for words in (
+        ["simulate", str(scenario), "--trace", str(trace)],
+        ["check", str(trace), "--json"],
+        ["check", str(trace / "trace.parquet")],
+        ["plan", "propagation", str(groups)],
+        ["keygen", str(folder / f"{NOT_UTF_8}.key")],
+    ):
+        assert main(words) == 0, words
+    capsysbinary.readouterr()
+    for words in (
+        ["check", str(scenario)],
+        ["check", str(folder / "none")],
+        ["explore", str(scenario)],
+        ["simulate", str(folder / "none.toml")],
+        ["journal", str(folder)],
+        ["scrub", str(folder)],
+        ["doctor", str(scenario)],
+        ["status", str(scenario), "--as", "a"],
+        ["protocols", NOT_UTF_8],
+        ["swarm", NOT_UTF_8],
+        ["sweep", str(scenario), "--out", str(folder / "out")],
+    ):
+        assert main(words) == 2, words
+        assert capsysbinary.readouterr().err.count(b"\n") == 1, words
+    assert tocsin.simulate(scenario).trace["run"][0].as_py() == r"\xffshowcase-0"

@@ -64,7 +64,8 @@ def test_groups_change_while_members_run(
                 a.change_group("west", ["a"])
             for one in heard:
                 one.task.cancel()
-        async with tocsin.join(path, "a") as a:
+        async with tocsin.join(path, "a") as a, tocsin.join(path, "b"):
+            await a.ready()
             assert a.groups()["east"] == ["b", "c"]
 
     with caplog.at_level(logging.WARNING):

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import tocsin
-from tests.live.live_groups import run, until, write_group
+from tests.live.live_groups import all_live, run, until, write_group
 from tocsin.live.frame_format import MESSAGE_BYTES_MAX
 from tocsin.live.group_config import read_group
+from tocsin.live.storage.journal import journal_batches
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.live.wire.seal import Keyring
 
@@ -25,6 +26,7 @@ class Ear:
     def __init__(self, member: tocsin.Member, heard_before: int = 0) -> None:
         self.heard: list[tuple[str, int, bytes]] = [("", -1, b"in an earlier life")] * heard_before
         self.events: list[object] = []
+        self.times: list[int] = []
         self.task = asyncio.create_task(self._listen(member))
 
     async def _listen(self, member: tocsin.Member) -> None:
@@ -32,6 +34,7 @@ class Ear:
             if isinstance(event, tocsin.Delivery):
                 assert event.position == len(self.heard)
                 self.heard.append((event.origin, event.seqno, event.payload))
+                self.times.append(event.time_us)
             else:
                 self.events.append(event)
 
@@ -65,8 +68,18 @@ def test_all_hear_all_with_boundaries_and_emptiness(tmp_path: Path, durability: 
             await member.leave()
         for ear in ears:
             await ear.task
+        for name, ear in zip("abc", ears, strict=True):
+            assert ear.times == noted_times(tmp_path / "data" / name), (
+                "a delivery has one time, told and in the journal"
+            )
 
     run(body)
+
+
+def noted_times(folder: Path) -> list[int]:
+    """By delivery, in order: when it was, by the journal."""
+    rows = [row for batch in journal_batches(folder) for row in batch.select(["event", "time_us"]).to_pylist()]
+    return [row["time_us"] for row in rows if row["event"] == "deliver"]
 
 
 def test_loss_delay_duplicates_and_reordering_are_survived(tmp_path: Path) -> None:
@@ -114,7 +127,7 @@ def test_multicast(tmp_path: Path) -> None:
     async def body() -> None:
         members = [await tocsin.join(path, name) for name in "abc"]
         ears = [Ear(member) for member in members]
-        await until(lambda: not any(member.missing() for member in members))  # greetings go to one at a time
+        await until(lambda: all_live(members))  # greetings go to one at a time
         before = members[0].status()["totals"]["send_calls"]
         await members[0].broadcast(bytes(100_000))
         await until(lambda: all(len(ear.heard) == 1 for ear in ears))
@@ -240,7 +253,7 @@ def test_keys_are_changed_while_the_group_runs(tmp_path: Path) -> None:
 
     async def body() -> None:
         members = [await tocsin.join(path, name) for name in "ab"]
-        await until(lambda: not any(member.missing() for member in members))
+        await until(lambda: all_live(members))
         ear = Ear(members[1])
         for number, keys in enumerate(([old], [old, new], [new, old], [new])):
             write_keys(tmp_path / "group.key", keys, replace=True)

@@ -27,6 +27,23 @@ def test_without_faults_the_counts_are_those_of_the_algorithm() -> None:
     assert {report.properties[name].verdict for name in ("integrity", "validity", "agreement")} == {"pass"}
 
 
+def test_a_run_that_is_cut_off_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its time limit, before the workload was done and a fault had its time."""
+    path = tmp_path / "cut.json"
+    document = {"protocol": "ack_all", "sites": 3, "workload": {"messages": 60, "every_us": 1_000}}
+    fault = {"at_us": 30_000, "crash": ["a"]}
+    path.write_text(json.dumps({**document, "duration_us": 10_500, "faults": [fault]}))
+    main(["simulate", str(path)])
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("what went wrong")]
+    assert "cut off by duration_us with " in said
+    assert "of 60 broadcasts not made" in said and "did not happen" in said and "still at work" in said
+    main(["simulate", str(path), "--json"])
+    left = json.loads(capsys.readouterr().out)["left"]
+    assert 0 < left["broadcasts"] < 60 and left["faults"] == 1 and left["busy"]
+    answer, _ = simulate(scenario(), 1)
+    assert answer["left"] == {"broadcasts": 0, "faults": 0, "busy": False}
+
+
 def test_on_a_lan_a_multicast_is_one_message() -> None:
     answer, _ = simulate(scenario(network={"model": "lan"}), 1)
     assert answer["multicasts"] == {"data": 50} and answer["sends"] == {"ack": 150}

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.swarm.test_seeds import HERE, KEPT
@@ -33,6 +34,22 @@ def test_a_kind_can_be_had_alone(name: str, kind: str) -> None:
         Scenario(decode_config(drawn.document, ScenarioConfig, "test"), "test", Path(), protocol)
         seen.update(drawn.kinds)
     assert seen == {kind, *needed}
+
+
+def test_voters_are_changed_where_a_protocol_stands_it() -> None:
+    """None does yet: what is drawn for one that does, is a scenario."""
+    fixed = REGISTRY["counter_token"]
+    assert "voters" not in stood_by(fixed) or fixed.assumptions.voter_changes
+    assumptions = msgspec.structs.replace(fixed.assumptions, voter_changes=True)
+    protocol = msgspec.structs.replace(fixed, assumptions=assumptions)
+    happened: set[str] = set()
+    for seed in range(60):
+        document = draw_scenario(protocol, seed, only=["voters", "crash_voters", "crash", "loss"])
+        Scenario(decode_config(document, ScenarioConfig, "test"), "test", Path(), protocol)
+        happened.update(what for fault in document["faults"] for what in fault)
+        removed = [name for fault in document["faults"] for name in fault.get("remove", [])]
+        assert not set(removed) & {name for fault in document["faults"][-1:] for name in fault.get("recover", [])}
+    assert {"add", "remove", "by", "crash", "recover"} <= happened
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))

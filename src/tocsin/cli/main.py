@@ -1,6 +1,7 @@
 """The command's first and last instructions: files and Ctrl-C in order, then the call (`call.py`).
 
-Until Ctrl-C is handled, pressing it shows Python's traceback: so this file, and what it imports, import next to nothing.
+Until Ctrl-C is handled, pressing it shows Python's traceback: so this file, and what it imports, imports next to
+nothing.
 """
 
 import os

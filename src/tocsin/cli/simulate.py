@@ -10,6 +10,7 @@ from tocsin.cli.progress import Bar
 from tocsin.cli.tables import output
 from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
+from tocsin.core.files import name_of_file
 from tocsin.properties import FAIL, Report
 from tocsin.sim import faults
 from tocsin.sim.beyond import refuse_beyond
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     scenario = load_scenario(arguments.scenario)
     if not arguments.beyond_assumptions:
         refuse_beyond(scenario, "--beyond-assumptions runs it all the same")
-    run_name = f"{arguments.scenario.stem}-{arguments.seed}"
+    run_name = f"{name_of_file(arguments.scenario)}-{arguments.seed}"
     if arguments.trace is None:
         buffer = TraceBuffer(run_name, scenario.names)
         simulation = scenario.build(arguments.seed, buffer)
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(result))
     else:
-        _print(result, report, scenario)
+        _print(result, report, scenario, whole)
         if arguments.trace is not None:
             print(f"trace: {path}")
     if not whole:
@@ -118,7 +119,7 @@ def _run(scenario: Scenario, simulation: Simulation) -> bool:
     return True
 
 
-def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
+def _print(result: dict[str, Any], report: Report, scenario: Scenario, whole: bool) -> None:
     """What happened, for people."""
     happened = result["happened"]
     print(
@@ -130,7 +131,8 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
     things = [(lost, "messages lost"), (happened["duplicates"], "duplicated")]
     things += [(happened[what], what) for what in ("crashes", "recoveries", "partitions", "views", "rollbacks")]
     things += [(happened[what], words) for what, words in RARE.items()]
-    print("what went wrong: " + (", ".join(f"{count} {what}" for count, what in things if count) or "nothing"))
+    said = [f"{count} {what}" for count, what in things if count]
+    print("what went wrong: " + (", ".join(said + _cut_off(result, scenario, whole)) or "nothing"))
     counts = {kind: result["sends"].get(kind, 0) + result["multicasts"].get(kind, 0) for kind in _kinds(result)}
     print("messages: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
     delay = result["delay_us"]
@@ -144,6 +146,17 @@ def _print(result: dict[str, Any], report: Report, scenario: Scenario) -> None:
     for name, verdict in result["duties"].items():
         why = result["duties_why"].get(name)
         print(f"duty {name}: {verdict}{f': {why}' if why else ''}")
+
+
+def _cut_off(result: dict[str, Any], scenario: Scenario, whole: bool) -> list[str]:
+    """That a run ended before its work was done, by its time limit or a person, and what of it was not."""
+    left = result["left"]
+    wanted = scenario.config.workload.messages
+    undone = [f"{left['broadcasts']} of {wanted} broadcasts not made"] if left["broadcasts"] else []
+    undone += [f"{left['faults']} faults that did not happen"] if left["faults"] else []
+    undone += ["a group still at work"] if left["busy"] else []
+    by = "duration_us" if whole else "Ctrl-C"
+    return [f"cut off by {by} with {' and '.join(undone)}"] if undone else []
 
 
 def _kinds(result: dict[str, Any]) -> list[str]:

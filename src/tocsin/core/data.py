@@ -44,7 +44,9 @@ class Links(Message, frozen=True):
     def brief(self, names: list[str]) -> str:
         said: list[str] = []
         for site, _, _, hears in self.entries:
-            said.append(f"{name_of(site, names)} hears {' '.join(name_of(other, names) for other in hears) or 'nobody'}")
+            said.append(
+                f"{name_of(site, names)} hears {' '.join(name_of(other, names) for other in hears) or 'nobody'}"
+            )
         return f"Links({', '.join(said)})"
 
 

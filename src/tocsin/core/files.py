@@ -36,6 +36,19 @@ def read_document(path: Path) -> dict[str, Any]:
     return data
 
 
+def name_of_file(path: Path) -> str:
+    """What a file is called, without its ending, as text that can be written anywhere: names may be any bytes."""
+    return os.fsencode(path.stem).decode("utf-8", "backslashreplace")
+
+
+def is_utf_8(name: bytes) -> bool:
+    try:
+        name.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _read_toml(text: str) -> dict[str, Any]:
     plain = read_plain_tables(text) if len(text) >= PLAIN_TABLES_LENGTH_MIN else None
     return tomllib.loads(text) if plain is None else plain

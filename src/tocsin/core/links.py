@@ -28,11 +28,15 @@ from tocsin.core.message import Message, Record
 
 LINKS: Final = "LINKS"  # key 0: time to say whom we hear
 
-HEARD_TICKS: Final = 4  # a site that was heard within so many ticks is heard now: a tick to be told, one to say it, twice
+HEARD_TICKS: Final = (
+    4  # a site that was heard within so many ticks is heard now: a tick to be told, one to say it, twice
+)
 FRESH_TICKS: Final = 12  # an entry that is older says nothing: a graph of some ten sites in line is known by then
 LIFE_BITS: Final = 20  # versions and seeks of a later life are greater: a life seeks less than a million times
 
-SITES_MAX: Final = 256  # among more nobody seeks: one seek costs the square of it, and such networks route by themselves
+SITES_MAX: Final = (
+    256  # among more nobody seeks: one seek costs the square of it, and such networks route by themselves
+)
 
 NEVER: Final = -(1 << 62)
 

@@ -8,8 +8,8 @@ never get, and goes on from there. Until then it takes nothing in and nothing on
 |-----------------------|-----------------------------------------|--------------------------------------------------|
 | who shares a group    | of each group somebody who has not      | nobody waits for a promise of the site           |
 |                       | begun anew, or everybody                |                                                  |
-| everybody (`of_all`)  | everybody                               | the others have promises that it has forgotten,  |
-|                       |                                         | or number what they send to it                   |
+| everybody             | so many of them (`needed`) who have not | the others have promises that it has forgotten,  |
+|                       | begun anew, or everybody                | or number what they send to it                   |
 
 `marks` are the protocol's own: numbers that it gives to who asks, and gets from each who answers.
 """
@@ -21,6 +21,7 @@ from tocsin.core.machine import ANY_ORIGIN, FIRST_INCARNATION, Micros, Outbox, S
 from tocsin.core.message import Record
 from tocsin.core.records import Records
 
+OF_EACH_GROUP: Final = 0
 ANY_COUNT: Final = -1
 RENEW: Final = "RENEW"  # somebody has not answered
 
@@ -28,14 +29,15 @@ RENEW: Final = "RENEW"  # somebody has not answered
 class Renewal:
     """How far a site is that begins anew; every other site answers with the same part."""
 
-    def __init__(self, setup: Setup, resend_us: int, of_all: bool, records: Records, outbox: Outbox) -> None:
+    def __init__(self, setup: Setup, resend_us: int, needed: int, records: Records, outbox: Outbox) -> None:
+        """`needed`: answers of those who have not begun anew; `OF_EACH_GROUP`, or a number of sites."""
         self._site = setup.site
         self._sites = setup.sites
         self._groups = setup.groups
         self._log = setup.log
         self._incarnation = setup.incarnation
         self._resend_us = resend_us
-        self._of_all = of_all
+        self._needed = needed
         self._records = records
         self._outbox = outbox
         self._answers: dict[SiteId, Account] = {}  # while it is not over
@@ -43,7 +45,7 @@ class Renewal:
 
     def _asked(self) -> list[SiteId]:
         """Sorted; whom this site asks."""
-        if self._of_all:
+        if self._needed != OF_EACH_GROUP:
             return [site for site in range(self._sites) if site != self._site]
         sharing = {site for group in self._groups if self._site in group for site in group}
         return sorted(sharing - {self._site})
@@ -77,18 +79,21 @@ class Renewal:
         self.is_over = True
         self._outbox.cancel_timer(RENEW, 0)
         self._records.persist(Renewed())
+        return True
+
+    def tell_missed(self) -> None:
+        """When it is over: the application will never get what the others have delivered."""
         for group in range(len(self._groups)):
             end = max(answer.ends[group] for answer in self._answers.values())
             if self._site in self._groups[group] and end > 0:
                 self._outbox.missed(group, ANY_ORIGIN, 0, end)
-        return True
 
     def _is_enough(self) -> bool:
         if len(self._answers) == len(self._asked()):
             return True
-        if self._of_all:
-            return False
         knowing = [site for site, answer in self._answers.items() if answer.knows]
+        if self._needed != OF_EACH_GROUP:
+            return len(knowing) >= self._needed
         for group in self._groups:
             if self._site in group and len(group) > 1 and not [site for site in knowing if site in group]:
                 return False

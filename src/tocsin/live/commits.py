@@ -15,7 +15,8 @@ from tocsin.live.errors import StorageFailed, Unknown
 from tocsin.live.outlet import Outlet
 from tocsin.live.staging import Staging, Visible
 from tocsin.live.storage import log_format
-from tocsin.live.storage.log import Laid, Log
+from tocsin.live.storage.laid import Laid
+from tocsin.live.storage.log import Log
 
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 REST_SECONDS: Final = 0.1  # without a commit; then the last sync mark is made durable itself
@@ -97,7 +98,7 @@ class Commits:
     def _release_now(self) -> None:
         visible = self._staging.take_visible()
         self._outlet.send(visible)
-        self._outlet.tell(visible)
+        self._outlet.tell(visible, 0)  # a delivery waits for the log
 
     def _release(self, laid: Laid, visible: list[Visible]) -> None:
         if not self._finished:
@@ -105,7 +106,7 @@ class Commits:
         self._log.apply(laid)
         self.stat_commits += 1
         self._staging.on_applied()
-        self._outlet.tell(visible)
+        self._outlet.tell(visible, laid.batch.time_us)
 
     def _maybe_fly(self) -> None:
         """Send what is staged to the disk, if nothing is under way."""
@@ -152,6 +153,11 @@ class Commits:
         else:
             self._loop.run_in_executor(self._executor, self._log.rest).add_done_callback(self._on_rested)
 
+    def settle(self) -> None:
+        """What was in doubt is so no longer."""
+        if not self._failed and not self._finished:
+            self._loop.run_in_executor(self._executor, self._log.settle).add_done_callback(self._on_rested)
+
     def _on_rested(self, future: "asyncio.Future[None]") -> None:
         error = future.exception()
         if isinstance(error, StorageFailed):
@@ -195,12 +201,14 @@ class Commits:
         try:
             if not self._failed:
                 self._log.stage(log_format.Stop(left))
-                await self._loop.run_in_executor(self._executor, self._write_last)
-                self._outlet.tell(self._staging.take_visible())
+                time_us = await self._loop.run_in_executor(self._executor, self._write_last)
+                self._outlet.tell(self._staging.take_visible(), time_us)
         finally:
             self._executor.shutdown()
 
-    def _write_last(self) -> None:
+    def _write_last(self) -> int:
+        """When it was laid out."""
         laid = self._log.layout()
         self._write_and_sync(laid)
         self._log.apply(laid)
+        return laid.batch.time_us

@@ -45,5 +45,11 @@ class Damaged(InputError):
         self.lost = lost
 
 
+class Regressed(TocsinError):
+    """This member's data folder is older than what others know of it: an old copy was put back, or a disk has lost what
+    it had kept. Nothing of it is taken. Started again where the others are, the member sets the folder aside and comes
+    back as a new incarnation."""
+
+
 class ProtocolFailed(TocsinError):
     """A fault in the protocol's own code: the member has stopped before anything of that step became visible."""

@@ -103,13 +103,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return self.group_names.index(name)
 
     def settings(self) -> dict[str, object]:
-        """What the members' files should agree in, by name; they tell one another when they meet (`wire/meeting.py`).
-        Of options only those that are not as usual."""
+        """What the members' files should agree in, by name, beside the sites; they tell one another when they meet
+        (`wire/meeting.py`). Of options only those that are not as usual."""
         usual = self.protocol.options()
         options = {name: getattr(self.options, name) for name in self.options.__struct_fields__}
         return {
             "protocol": self.protocol.name,
-            "sites": self.sites,
             "founders": self.founders,
             "groups": self.group_names,  # a group's number is its place in the file
             **{f"groups.{name}": members for name, members in zip(self.group_names, self.groups, strict=True)},

@@ -1,7 +1,5 @@
 """What the application hears of a step, in order: frames with their messages, and the log's own operations."""
 
-import time
-
 from tocsin.live.storage.log_format import Deliver, Missed, Rollback, View
 
 
@@ -15,7 +13,7 @@ class Delivered:
         self.messages = messages
         self.log_position = log_position  # of the frame in its group
         self.cost = 0  # bytes that it takes while it waits
-        self.time_us = time.time_ns() // 1000
+        self.time_us = 0  # of the log's batch, set when it is told: the journal has the same
 
 
 Heard = Delivered | Rollback | View | Missed

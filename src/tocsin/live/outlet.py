@@ -46,14 +46,16 @@ class Outlet:
         if message is not None and targets:
             self._sender.send(targets, self._codec.encode(message), message.kind == "data")
 
-    def tell(self, visible: list[Visible]) -> None:
-        """Let the application hear, in order."""
+    def tell(self, visible: list[Visible], time_us: int) -> None:
+        """Let the application hear, in order. `time_us` is that of the batch which has its deliveries."""
         told = False
         for item in visible:
             if isinstance(item, (Send, Multicast)):
                 continue
-            if isinstance(item, Delivered) and item.op.origin == self._site and item.messages:
-                self._outgoing.receipts.on_own_delivery(item.op.group, item.op.frame, item.op.position)
+            if isinstance(item, Delivered):
+                item.time_us = time_us
+                if item.op.origin == self._site and item.messages:
+                    self._outgoing.receipts.on_own_delivery(item.op.group, item.op.frame, item.op.position)
             self._incoming.tell(item)
             told = True
         if told:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tocsin.core.codec import Codec
 from tocsin.core.effects import (
+    Acquaint,
     Checkpoint,
     Deliver,
     Effect,
@@ -79,6 +80,9 @@ class Staging:
             if effect.origin < 0:
                 self._stream(effect.group).skip(effect.first + effect.count)
             self._tell(log_format.Missed(effect.group, effect.origin, effect.first, effect.count))
+        elif isinstance(effect, Acquaint):
+            self._log.stage(log_format.Acquaint(effect.site, effect.incarnation))
+            self.must_sync = True
 
     def _tell(self, op: log_format.View | log_format.Rollback | log_format.Missed) -> None:
         self._log.stage(op)

@@ -38,7 +38,7 @@ class Clock:
 
 
 def _scaled(span_us: Micros, times: int, parts: int) -> Micros:
-    """`span_us * times // parts`, without a product that leaves machine integers (see `duties/notes.py`, `name_of`)."""
+    """`span_us * times // parts`, without a product that leaves machine integers."""
     span: i64 = span_us
     each: i64 = parts
     factor: i64 = times

@@ -78,6 +78,7 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
         "delay_us": _delays(tally),
         "load": {name: simulation.world.sites[site].handled for site, name in enumerate(scenario.names)},
         "verdicts": {name: verdict.verdict for name, verdict in report.properties.items()},
+        "left": _left(simulation),
         "happened": {
             "drops": _sorted(tally.drops),
             "duplicates": network.carrier.duplicated,
@@ -95,6 +96,17 @@ def answer(scenario: Scenario, seed: int, simulation: Simulation, report: Report
     if network.links is not None and network.links.traffic:
         result["link_traffic"] = network.links.named_traffic()
     return result
+
+
+def _left(simulation: Simulation) -> dict[str, Any]:
+    """What was not done when the run ended: something, if its time limit or a person has cut it off, or if nobody was
+    up to do it."""
+    workload = simulation.workload
+    return {
+        "broadcasts": workload.remaining if workload is not None else 0,
+        "faults": simulation.faults_left,
+        "busy": not simulation.world.all_quiet(),
+    }
 
 
 def add_duties(result: dict[str, Any], duties: dict[str, Duty]) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
 from tocsin.core.message import Options
 from tocsin.core.rng import Rng
+from tocsin.core.signals import look_for_signals
 from tocsin.core.topology import Topology
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import faults
@@ -106,6 +107,7 @@ class Simulation:
         for site in range(len(self.world.names)):
             if site not in self.absent:
                 self._start_site(0, site)
+                look_for_signals()
         if self.workload is not None:
             self.workload.start()
 

@@ -4,6 +4,7 @@ A row group is what is read at once; Arrow files (a journal's) call it a record 
 and a dictionary. Whatever is wrong with a file is told in one line, with its name.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from types import TracebackType
@@ -14,6 +15,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from tocsin.core.errors import InputError
+from tocsin.core.files import is_utf_8
 from tocsin.traces.calm import Calm, calm_of
 from tocsin.traces.columns import accept_columns, first_line
 from tocsin.traces.schema import CLOCK_KEY, ONE_CLOCK, STRINGS
@@ -147,7 +149,7 @@ class _ArrowFile(_File):
         self._words = words
         try:
             system, inside = _place(path)
-            self._source = pa.memory_map(inside) if system is None else system.open_input_file(inside)
+            self._source = pa.memory_map(os.fsencode(path)) if system is None else system.open_input_file(inside)
             self._reader = pa.ipc.open_file(self._source)
             self._lengths = [self._reader.get_batch(each).num_rows for each in range(self._reader.num_record_batches)]
         except FileNotFoundError:
@@ -199,10 +201,12 @@ def missing(path: object) -> InputError:
     return InputError(f"{path}: {told}{retained if str(path).endswith(ARROW_SUFFIX) else ''}")
 
 
-def _place(path: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it; None for a path on this machine."""
+def _place(path: str) -> tuple[Any, Any]:
+    """The file system of an address, and the path in it; None for a path on this machine, which is an open file where
+    its name is not UTF-8: pyarrow takes such a name in bytes only."""
     if "://" not in path:
-        return None, path
+        named = os.fsencode(path)
+        return None, path if path.isascii() or is_utf_8(named) else pa.OSFile(named)
     system, inside = pa.fs.FileSystem.from_uri(path)
     return system, inside
 

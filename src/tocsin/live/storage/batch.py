@@ -8,6 +8,7 @@ class Batch:
     """The operations of whole steps, in order."""
 
     def __init__(self) -> None:
+        self.time_us = 0  # wall clock, when it was laid out
         self.ops: list[Op] = []
         self.contents: list[bytes] = []  # of the operations that have some, in their order
         self.carried: list[bytes] = []  # by record, in order: the payload that its bytes end with, or b""

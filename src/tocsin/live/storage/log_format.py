@@ -80,6 +80,9 @@ class Broadcast(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False):
 
 class Start(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False):
     life: int  # 0 for the first
+    word: int = 0  # random: two lives with the same count, of two copies of a folder, are told apart
+    first_frame: int = 0  # smallest number that this incarnation may give to a frame …
+    first_number: int = 0  # … and to a message
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False):
@@ -94,6 +97,40 @@ class Receive(msgspec.Struct, frozen=True, array_like=True, tag=10, gc=False):
     origin: int
     number: int  # of the first
     count: int
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True, tag=12, gc=False):
+    """What is known of a site: who it is, and how far it had come when it was heard of last. Members exchange it when
+    they meet, and keep it."""
+
+    site: int
+    incarnation: int = 0  # 1 is a site's first; 0: it has none yet, or does not know it
+    made: int = 0  # when its folder was made: tells two folders of one incarnation apart
+    life: int = -1  # the last start that its log notes
+    word: int = 0  # of that life
+    frames: int = 0  # all numbers that it has given to frames are below …
+    numbers: int = 0  # … and to messages, in whichever incarnation
+    writes: int = 0  # operations that its log has noted, but for what it knows of others
+
+
+class Acquaint(msgspec.Struct, frozen=True, array_like=True, tag=13, gc=False):
+    """The machine was told, in this step, that a peer has begun anew."""
+
+    site: int
+    incarnation: int
+
+
+class Who(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Who a member is and what it knows of others, as it stands at the start of a file."""
+
+    word: int
+    first_frame: int
+    first_number: int
+    next_frame: int
+    writes: int
+    known: tuple[Known, ...]  # by site
+    acquainted: tuple[tuple[int, int], ...]  # (site, incarnation that the machine was told of)
+    seen: tuple[tuple[int, int, int], ...]  # (origin, above its highest frame delivered here, the same of messages)
 
 
 class GroupState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -111,9 +148,24 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     groups: tuple[GroupState, ...]
     sizes: tuple[int, ...]
     checks: tuple[int, ...]
+    who: Who | None = None
 
 
-Op = Deliver | Rollback | Missed | View | Persist | Checkpoint | Broadcast | Start | Stop | Receive | Snapshot
+Op = (
+    Deliver
+    | Rollback
+    | Missed
+    | View
+    | Persist
+    | Checkpoint
+    | Broadcast
+    | Start
+    | Stop
+    | Receive
+    | Snapshot
+    | Known
+    | Acquaint
+)
 
 
 class Operations(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -131,7 +183,7 @@ class FileEnd(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class FileHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     group_id: bytes  # zeros where the group has none yet
-    incarnation: bytes  # made with the folder
+    incarnation: bytes  # which one, and when the folder was made (`knowledge.py`)
     file: int
     secret: bytes  # made anew whenever the file is used again
     before: FileEnd | None  # None: there was none

@@ -49,16 +49,27 @@ class Seat:
         self.gap_at = NIL  # the number that was missing when the GAP timer was set; NIL while it does not run
         self.requested = RangeSet()  # asked for in this period …
         self.requested_before = RangeSet()  # … and in the one before
+        self.ask_window = 0  # so many numbers may be asked for and not be here; 0: not yet known
+        self.alone = 0  # periods without a coordinator and without the source
 
 
 class Stream:
     """What one site has and knows of a stream."""
 
-    def __init__(self, group: GroupId, origin: SiteId, key: int, hosts: list[SiteId], priorities: list[SiteId]) -> None:
+    def __init__(
+        self,
+        group: GroupId,
+        origin: SiteId,
+        key: int,
+        hosts: list[SiteId],
+        members: list[SiteId],
+        priorities: list[SiteId],
+    ) -> None:
         self.group = group
         self.origin = origin
         self.key = key  # of its timers
         self.hosts = hosts  # sorted; the members of the group and the origin
+        self.members = members  # of the group
         self.priorities = priorities  # the paper's PL(i), in its static order; its members never change
         self.above: frozenset[SiteId] = frozenset(priorities)
         self.received = RangeSet()  # numbers; persisted. Missed ones count as received
@@ -72,6 +83,10 @@ class Stream:
         self.silent = 0  # periods without a word from the source, at most `silence`
         self.spoken = False  # own stream: data was sent in this period
         self.has: dict[SiteId, int] = {}  # own stream, by member: the prefix it reported
+        self.overdue: dict[
+            SiteId, int
+        ] = {}  # own stream, by member: periods since it reported, while it lacks something
+        self.reported = 0  # the prefix that we reported last
         self.seat = Seat()
 
     def prefix(self) -> int:

@@ -17,7 +17,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
 from tocsin.planning.strategies import GivenTree, Strategy, strategy
 from tocsin.protocols.tree_ack.instance import Instance
-from tocsin.protocols.tree_ack.messages import Ack, Data
+from tocsin.protocols.tree_ack.messages import Ack, Data, Vector
 from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.protocols.tree_ack.peers import Peers
 from tocsin.protocols.tree_ack.stream import BACKOFF_MAX, Stream
@@ -99,6 +99,19 @@ class Broadcasts:
         """The streams' keys, in increasing order."""
         return sorted(self.streams)
 
+    def vector(self) -> Vector:
+        """What we have (of our own messages to groups that we are not in: what there is)."""
+        vector: list[tuple[int, int, int]] = []
+        for key in self.stream_keys():
+            stream = self.streams[key]
+            if stream.last >= 0:
+                vector.append((stream.group, stream.origin, stream.last))
+        return tuple(vector)
+
+    def is_behind(self, site: SiteId) -> bool:
+        """Whether a site may lack messages of ours: then it is greeted until it has them."""
+        return any(site in stream.behind for stream in self.own_streams())
+
     # An instance's life
 
     def open(self, now: Micros, stream: Stream, message: Data, sender: SiteId) -> Instance:
@@ -123,7 +136,7 @@ class Broadcasts:
         self._send_out(now, stream, instance)
         if not instance.ackfrom and not instance.waiting and not instance.whole:
             if stream.origin == self._site:
-                if self._is_held_by_a_member(stream, instance):
+                if self.is_held(stream, instance):
                     self._complete(now, stream, instance)
             elif instance.orphaned:
                 instance.whole = True  # r, sendto := b, {b}
@@ -131,8 +144,8 @@ class Broadcasts:
                 self._send_out(now, stream, instance)
         self._answer(stream, instance)
 
-    def _is_held_by_a_member(self, stream: Stream, instance: Instance) -> bool:
-        """Of a root outside the group: what no member has is not broadcast, however many have failed."""
+    def is_held(self, stream: Stream, instance: Instance) -> bool:
+        """Whether a member has it: what only a root outside the group has is not broadcast, whoever has failed."""
         return self._site in stream.members or any(site in stream.members for site in instance.acked)
 
     def _sees_to(self, stream: Stream, instance: Instance, site: SiteId) -> bool:
@@ -256,6 +269,15 @@ class Broadcasts:
                     instance.skipped.discard(site)
                     instance.sendto.append(site)
                     self._send_out(now, stream, instance)
+
+    def on_renewed(self, site: SiteId) -> None:
+        """A site has begun anew: what it acknowledged it no longer has."""
+        for key in self.stream_keys():
+            for instance in self.streams[key].instances.values():
+                instance.acked.discard(site)
+        for stream in self.own_streams():
+            if site in stream.members and stream.last >= 0:
+                stream.behind[site] = stream.stable
 
     def depends_on(self, site: SiteId) -> bool:
         """Whether the failure of this site would make us act."""

@@ -31,8 +31,9 @@ from typing import Final
 
 from tocsin.core.data import Links
 from tocsin.core.links import LINKS, Ways, next_on_path
-from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.protocols.tree_ack.announcements import Announcements
 from tocsin.protocols.tree_ack.broadcasts import ANNOUNCE, RESEND, Broadcasts
 from tocsin.protocols.tree_ack.messages import (
     Ack,
@@ -52,7 +53,7 @@ from tocsin.protocols.tree_ack.peers import WATCH, Peers
 from tocsin.protocols.tree_ack.pulls import PULL, Pulls
 from tocsin.protocols.tree_ack.relays import TreeAckOutbox
 from tocsin.protocols.tree_ack.restart import Restart
-from tocsin.protocols.tree_ack.store import Store
+from tocsin.protocols.tree_ack.store import LIFE_BITS, Store
 from tocsin.protocols.tree_ack.stream import Stream
 
 GREET: Final = "GREET"  # key: the site that has not answered our Hello
@@ -69,16 +70,19 @@ class TreeAck(Machine):
         self._ways = Ways(setup.site, setup.sites, options.probe_us // 2, options.recheck_us, driver)
         self._driver = driver  # sends directly; `_outbox` over others where there is no direct way
         outbox = TreeAckOutbox(driver, self._ways)
+        outbox.life = (setup.incarnation - FIRST_INCARNATION) << LIFE_BITS
         self._site = setup.site
         self._sites = setup.sites
+        self._groups = setup.groups
         self._outbox = outbox
+        self._first_seqno = setup.first_seqno  # our numbers below are of an earlier incarnation
         self._window: int = options.window
         self._resend_us: int = options.resend_us
-        self._announce_us: int = options.announce_us
         self._retain: int = options.retain
         self._peers = Peers(setup.site, setup.sites, options, self._ways, outbox)
         self._broadcasts = Broadcasts(setup.site, setup.sites, setup.groups, options, self._peers, outbox)
-        self._store = Store(setup.site, setup.groups, setup.log, outbox, options.records_max)
+        self._announcements = Announcements(setup.site, options.announce_us, self._broadcasts, self._peers, outbox)
+        self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
         self._restart = Restart(
             setup.site,
@@ -89,12 +93,15 @@ class TreeAck(Machine):
             self._broadcasts,
             self._store,
         )
+        self._restart.is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
         self._greeting: set[SiteId] = set()  # sites that must answer our Hello; none has failed
         self.stat_dropped = 0  # messages that no correct site would have sent
 
     # Questions
 
     def room(self) -> int:
+        if self._restart.is_anew or any(self._pulls.wants_own(group) for group in range(len(self._groups))):
+            return 0  # which of our messages was the last one is not known yet
         under_way = 0
         for stream in self._broadcasts.own_streams():
             under_way += len(stream.instances)
@@ -142,10 +149,17 @@ class TreeAck(Machine):
         if following < 0:
             self.stat_dropped += 1
         elif following != self._site:
-            self._driver.send(following, Relay(relay.path, relay.place + 1, relay.message))
+            self._driver.send(following, Relay(relay.path, relay.place + 1, relay.life, relay.message))
         else:
+            origin = relay.path[0]
+            incarnation = relay.life >> LIFE_BITS
+            known = self._peers.lives[origin] >> LIFE_BITS
+            if incarnation < known:
+                return  # of a disk that is no more
+            if incarnation > known:
+                self.on_peer_renewed(now, origin, incarnation + FIRST_INCARNATION)
             self._ways.learn_back(now, relay.path)
-            self._on_direct(now, relay.path[0], relay.message)
+            self._on_direct(now, origin, relay.message)
 
     def _hear(self, now: Micros, source: SiteId, is_greeting: bool) -> bool:
         """A site is there; whether we believed that it had failed, and were wrong."""
@@ -176,9 +190,7 @@ class TreeAck(Machine):
         elif isinstance(message, Batch):
             self._pulls.on_batch(now, source, message)
         elif isinstance(message, Noted):
-            stream = self._broadcasts.stream(message.group, self._site)
-            if stream is not None and (message.last, message.stable) == stream.announced:
-                stream.untold.discard(source)
+            self._announcements.on_noted(source, message)
         elif isinstance(message, Probe) and not message.answer:
             self._outbox.send(source, Probe(True))
 
@@ -252,12 +264,22 @@ class TreeAck(Machine):
             self._back(now, site)
             self._greet(now, site)
 
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        """A site has lost its disk: as one that crashed and came back, which has forgotten what it acknowledged."""
+        life = (incarnation - FIRST_INCARNATION) << LIFE_BITS
+        if life <= self._peers.lives[site]:
+            return  # we know it already, from a message that came over others
+        self._peers.lives[site] = life
+        if site not in self._peers.failed:
+            self._fail(now, site)
+        self._broadcasts.on_renewed(site)
+        self._back(now, site)
+        self._end_step(now)
+
     def _fail(self, now: Micros, site: SiteId) -> None:
         self._peers.failed.add(site)
         self._ways.forget(site)
-        for stream in self._broadcasts.own_streams():
-            if site in stream.members:
-                stream.untold.add(site)  # it may forget what it was told
+        self._announcements.on_failed(site)
         self._greeting.discard(site)
         self._outbox.cancel_timer(GREET, site)
         self._broadcasts.on_failed(now, site)
@@ -267,8 +289,7 @@ class TreeAck(Machine):
     def _back(self, now: Micros, site: SiteId) -> None:
         self._peers.failed.discard(site)
         self._broadcasts.on_back(now, site)
-        for stream in self._broadcasts.own_streams():
-            self._broadcasts.maybe_announce(now, stream)
+        self._announcements.on_back(now)
 
     def _greet(self, now: Micros, site: SiteId) -> None:
         """Tell a site what we have, until it has answered."""
@@ -277,7 +298,7 @@ class TreeAck(Machine):
             self._send_hello(now, site)
 
     def _send_hello(self, now: Micros, site: SiteId) -> None:
-        self._outbox.send(site, Hello(self._store.life, self._vector()))
+        self._outbox.send(site, Hello(self._store.life, self._broadcasts.vector()))
         self._outbox.set_timer(GREET, site, now + GREET_RESENDS * self._resend_us)
         self._peers.watch(now, site)
 
@@ -285,7 +306,7 @@ class TreeAck(Machine):
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if not self._restart.recall(now, records):
-            self._peers.lives = [1] * self._sites  # founders start together
+            self._peers.lives = [1] * self._sites  # founders start together; none has begun anew
             return
         self._ways.begin(self._store.life)
         for site in sorted(self._restart.awaited):
@@ -302,8 +323,8 @@ class TreeAck(Machine):
             self._greeting.discard(source)  # it asks until it has our answer
             self._outbox.cancel_timer(GREET, source)
         self._note_vector(now, source, hello.vector)
-        self._outbox.send(source, Welcome(self._store.life, hello.life, self._vector()))
-        if self._is_behind(source) and source not in self._greeting and source not in self._peers.failed:
+        self._outbox.send(source, Welcome(self._store.life, hello.life, self._broadcasts.vector()))
+        if self._broadcasts.is_behind(source) and source not in self._greeting and source not in self._peers.failed:
             self._greeting.add(source)
             self._outbox.set_timer(GREET, source, now + GREET_RESENDS * self._resend_us)
 
@@ -312,22 +333,9 @@ class TreeAck(Machine):
             return  # to an earlier life
         self._peers.lives[source] = max(self._peers.lives[source], welcome.life)
         self._note_vector(now, source, welcome.vector)
-        if source in self._greeting and not self._is_behind(source):
+        if source in self._greeting and not self._broadcasts.is_behind(source):
             self._greeting.discard(source)
             self._outbox.cancel_timer(GREET, source)
-
-    def _is_behind(self, site: SiteId) -> bool:
-        """Whether a site may lack messages of ours: then it is greeted until it has them."""
-        return any(site in stream.behind for stream in self._broadcasts.own_streams())
-
-    def _vector(self) -> Vector:
-        """What we have (of our own messages to groups that we are not in: what there is)."""
-        vector: list[tuple[int, int, int]] = []
-        for key in self._broadcasts.stream_keys():
-            stream = self._broadcasts.streams[key]
-            if stream.last >= 0:
-                vector.append((stream.group, stream.origin, stream.last))
-        return tuple(vector)
 
     def _note_vector(self, now: Micros, source: SiteId, vector: Vector) -> None:
         """A site says what it has."""
@@ -337,8 +345,12 @@ class TreeAck(Machine):
             if stream is None or source not in stream.participants:
                 continue
             reported[self._broadcasts.key(stream)] = last
-            if last > stream.last and origin != self._site and self._site in stream.members:
-                self._pulls.want(now, stream, last, source)
+            if last > stream.last and (origin != self._site or last < self._first_seqno):
+                if self._site in stream.members:
+                    self._pulls.want(now, stream, last, source)
+                else:  # our own, of an earlier incarnation: the next one comes after it
+                    stream.last = last
+                    stream.done = max(stream.done, last + 1)
         for stream in self._broadcasts.own_streams():
             if source in stream.behind:
                 last = reported.get(self._broadcasts.key(stream), -1)
@@ -359,7 +371,7 @@ class TreeAck(Machine):
                 self._broadcasts.on_resend(now, stream)
         elif timer == WATCH:
             matters = self._broadcasts.depends_on(key) or key in self._greeting or self._pulls.is_helper(key)
-            matters = matters or any(key in stream.untold for stream in self._broadcasts.own_streams())
+            matters = matters or self._announcements.depends_on(key)
             if self._peers.on_period(now, key, matters):
                 self._fail(now, key)
         elif timer == GREET:
@@ -368,31 +380,11 @@ class TreeAck(Machine):
         elif timer == PULL:
             self._pulls.on_pull_timer(now, key)
         elif timer == ANNOUNCE:
-            self._announce(now, key)
+            for site in self._announcements.on_timer(now, key):
+                self._greet(now, site)  # we see to it that it catches up
         elif timer == LINKS:
             self._ways.on_timer(now)
         self._end_step(now)
-
-    def _announce(self, now: Micros, key: int) -> None:
-        """Nothing to broadcast for a while: tell everybody that the last one is complete, until they have confirmed."""
-        stream = self._broadcasts.streams.get(key)
-        if stream is None or stream.instances:
-            return
-        missing = sorted(stream.behind)
-        for site in missing:
-            if site not in self._peers.failed:
-                self._outbox.set_timer(ANNOUNCE, key, now + self._announce_us)
-                return  # it is catching up: we see to it that it does
-        if stream.announced != (stream.last, stream.stable):
-            stream.announced = (stream.last, stream.stable)
-            stream.untold.update(stream.members)
-            stream.untold.discard(self._site)
-        complete = Complete(stream.group, stream.origin, stream.last, stream.stable, tuple(missing))
-        for site in sorted(stream.untold):
-            if site not in self._peers.failed:
-                self._outbox.send(site, complete)
-                self._peers.watch(now, site)
-                self._outbox.set_timer(ANNOUNCE, key, now + self._announce_us)
 
     def _end_step(self, now: Micros) -> None:
         if self._ways.used:

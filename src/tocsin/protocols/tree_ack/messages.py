@@ -160,6 +160,7 @@ class Relay(Message, frozen=True):
     kind: ClassVar[str] = "relay"
     path: Annotated[tuple[Number, ...], Meta(max_length=SITES_MAX)]  # from its sender to its receiver
     place: Number  # of the receiver of this copy in the path
+    life: Number  # of its sender
     message: Direct
 
     def carries(self) -> tuple[tuple[int, int], ...]:

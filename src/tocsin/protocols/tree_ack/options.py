@@ -109,9 +109,9 @@ class TreeAckOptions(Options, frozen=True):
         Meta(
             ge=1,
             le=1000,
-            description="timeout detector: probes, one in each period of probe_us, that a site leaves unanswered before "
-            "it has failed. With loss p, a silent site that lives is suspected with probability (1 - (1 - p)^2)^n, "
-            "about (2p)^n: 5 makes that 1 in 100,000 at 5 %.",
+            description="timeout detector: probes, one in each period of probe_us, that a site leaves unanswered "
+            "before it has failed. With loss p, a silent site that lives is suspected with probability "
+            "(1 - (1 - p)^2)^n, about (2p)^n: 5 makes that 1 in 100,000 at 5 %.",
         ),
     ] = 5
     recheck_us: Annotated[

@@ -1,8 +1,8 @@
 """Who has failed: the paper's failed(p), told by a perfect detector, or concluded from silence.
 
 The timeout detector watches a site only while this one depends on it. A silent site is probed in each period;
-`suspect_probes` probes in vain are taken for failure; a word from a failed site takes that back. Both may be wrong for a
-while, and the protocol may not mind.
+`suspect_probes` probes in vain are taken for failure; a word from a failed site takes that back. Both may be wrong for
+a while, and the protocol may not mind.
 
 A silent site may only be out of direct reach: before it is taken for failed, and now and then after that, a way to it
 over others is sought. With a perfect detector that alone is what watching is for.

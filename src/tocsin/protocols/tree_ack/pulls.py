@@ -46,6 +46,10 @@ class Pulls:
     def quiet(self) -> bool:
         return all(not catchup.wanted for catchup in self.catchups)
 
+    def wants_own(self, group: GroupId) -> bool:
+        """Whether an earlier incarnation of this site has sent messages that we lack: others have them."""
+        return self._site in self.catchups[group].wanted
+
     def is_helper(self, site: SiteId) -> bool:
         return any(catchup.helper == site for catchup in self.catchups)
 
@@ -91,8 +95,10 @@ class Pulls:
         for origin in sorted(catchup.floors):
             floor, count = catchup.floors[origin]
             stream = self._broadcasts.stream(group, origin)
-            if stream is not None and origin != self._site and stream.last < floor and stream.count < count:
+            if stream is not None and stream.last < floor and stream.count < count:
                 self._store.skip(stream, floor, count)
+                if origin == self._site:
+                    stream.done = stream.stable = max(stream.done, floor + 1)
                 self._broadcasts.learn(stream, floor + 1, floor + 1)
                 skipped = True
         catchup.floors.clear()
@@ -134,12 +140,17 @@ class Pulls:
             stream = self._broadcasts.stream(group, piece.origin)
             if stream is None or piece.previous != stream.last or piece.seqno <= stream.last:
                 continue  # it came another way meanwhile
-            if piece.origin == self._site or source not in stream.members:
+            if source not in stream.members or (piece.origin == self._site and not self.wants_own(group)):
                 continue
             data = Data(group, piece.origin, piece.seqno, piece.previous, 0, 0, piece.payload)
             self._store.take(stream, data)
             catchup.note_progress()
-            if not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
+            if piece.origin == self._site:
+                stream.done = max(stream.done, piece.seqno + 1)  # what is under way of it is for its holders to see to
+                for member in stream.members:
+                    if member not in (self._site, source):
+                        stream.behind.setdefault(member, stream.stable)
+            elif not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
                 instance = self._broadcasts.open(now, stream, data, source)
                 self._broadcasts.serve(now, stream, instance)
                 self._broadcasts.run(now, stream, instance)

@@ -18,6 +18,8 @@ from tocsin.protocols.tree_ack.messages import (
 
 
 class TreeAckOutbox(RelayingOutbox):
+    life = 0  # of this start
+
     def wrap(self, path: tuple[SiteId, ...], place: int, message: Message) -> Message:
         assert isinstance(message, (Data, Ack, Complete, Hello, Welcome, Request, Batch, Probe, Noted))
-        return Relay(path, place, message)
+        return Relay(path, place, self.life, message)

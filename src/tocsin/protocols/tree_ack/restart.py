@@ -22,6 +22,7 @@ class Restart:
     def __init__(
         self, site: SiteId, sites: int, groups: int, window: int, peers: Peers, broadcasts: Broadcasts, store: Store
     ) -> None:
+        self.is_anew = False  # began without what an earlier incarnation had, or the end of it: others tell
         self.awaited: set[SiteId] = set()  # sites that have not said what they have; none has failed
         self._reported: dict[SiteId, dict[int, int]] = {}  # until all have: newest numbers by stream's key
         self._site = site
@@ -53,7 +54,7 @@ class Restart:
                 self._recall(record, opened)
         for group in range(self._groups):
             self._recall_log(group, checkpoint.positions[group], opened)
-        if not self._store.found_something:
+        if not self._store.found_something and not self.is_anew:
             return False
         self._restore(now, opened)
         return True
@@ -141,12 +142,13 @@ class Restart:
                 for site in stream.members:
                     if self._reported.get(site, NOTHING).get(key, -1) >= seqno:
                         instance.acked.add(site)
-                if self._somebody_lacks(key, stream, seqno):
+                if self._somebody_lacks(key, stream, seqno) or not self._broadcasts.is_held(stream, instance):
                     self._broadcasts.serve(now, stream, instance)
                 elif stream.origin != self._site:
                     instance.whole = True  # B(b, m) holds
                 self._broadcasts.run(now, stream, instance)
         self._reported.clear()
+        self.is_anew = False
         return True
 
     def _somebody_lacks(self, key: int, stream: Stream, seqno: int) -> bool:

@@ -7,7 +7,7 @@ are `Kept` records.
 
 from typing import Final
 
-from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Outbox, Setup
 from tocsin.core.message import Record
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.protocols.tree_ack.messages import (
@@ -23,6 +23,7 @@ from tocsin.protocols.tree_ack.messages import (
 )
 from tocsin.protocols.tree_ack.stream import Stream
 
+LIFE_BITS: Final = 20  # starts of one incarnation; those of a later one count from the next multiple on
 READ_COUNT: Final = 256  # log entries read at once
 SCAN_MAX: Final = 4096  # log entries looked at for one batch
 BATCH_PIECES_MAX: Final = 64
@@ -32,25 +33,26 @@ BATCH_BYTES_MAX: Final = 32 * 1024  # a batch stays within one 64 KiB burst of d
 class Store:
     """Takes messages, hands them out, and keeps the log short."""
 
-    def __init__(
-        self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox, records_max: int
-    ) -> None:
-        self.life = 0  # of this start; persisted before anything is sent
+    def __init__(self, setup: Setup, outbox: Outbox, records_max: int) -> None:
+        self.life = (
+            setup.incarnation - FIRST_INCARNATION
+        ) << LIFE_BITS  # of this start; persisted before anything is sent
         self.numbers = OwnNumbers()
+        self.numbers.resume(setup.first_seqno)
         self.found_something = False  # whether this is a restart: an earlier life had left something
-        self._site = site
-        self._groups = groups
-        self._log = log
+        self._site = setup.site
+        self._groups = setup.groups
+        self._log = setup.log
         self._outbox = outbox
         self._records_max = records_max  # durable requests between two checkpoints; a restart reads about as many
         self._changes = 0  # durable requests since the last checkpoint
-        self._ends: list[int] = [0] * len(groups)  # by group: the log's end at the last checkpoint
+        self._ends: list[int] = [0] * len(setup.groups)  # by group: the log's end at the last checkpoint
 
     # Taking
 
     def take(self, stream: Stream, data: Data) -> None:
         """Make a new message durable: deliver it, or keep it until those before it have come."""
-        if data.previous == stream.last:
+        if data.previous <= stream.last:  # smaller where its origin has begun anew and did not know of our last one
             self._deliver(stream, data)
             self._deliver_held(stream)
         else:
@@ -140,7 +142,7 @@ class Store:
                 self.life = record.life
             elif isinstance(record, Started):
                 self.life = record.life
-        self.numbers.resume(checkpoint.next_seqno)
+        self.numbers.resume(max(self.numbers.following, checkpoint.next_seqno))
         self._ends = list(checkpoint.positions)
         self.found_something = len(records) > 0
         self.life += 1

@@ -31,7 +31,7 @@ def write_page(
     part. `expected`: the level that should hold; only what it promises is told as an alarm.
     """
     try:
-        write_whole(path, page(paths, report, surveyed, expected).encode())
+        write_whole(path, page(paths, report, surveyed, expected).encode(errors="backslashreplace"))
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(path, 0o666 & ~mask)

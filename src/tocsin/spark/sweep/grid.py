@@ -16,7 +16,7 @@ import msgspec
 
 from tocsin.core.config import decode_config
 from tocsin.core.errors import InputError
-from tocsin.core.files import read_document
+from tocsin.core.files import name_of_file, read_document
 from tocsin.sim.beyond import refuse_beyond
 from tocsin.sim.scenario import Scenario, scenario_from_document
 from tocsin.spark.sweep.experiment import Experiment, find_experiment, make_experiment
@@ -126,7 +126,7 @@ def load_grid(path: Path, quick: bool = False) -> Grid:
     if quick:
         config = config.made_quick()
     base, folder = _base(config, path)
-    grid = Grid(config.name or path.stem, base, str(folder.resolve()), config)
+    grid = Grid(config.name or name_of_file(path), base, str(folder.resolve()), config)
     _check_keys(grid, config, str(path))
     cells = grid.combinations * grid.replicates_max
     if cells > CELLS_MAX:

@@ -87,7 +87,7 @@ class Results:
     def _read(self, path: Path, known: dict[str, tuple[int, int]]) -> bool:
         """Take the results of a wave that are this grid's and new; whether all in it are this grid's, and old."""
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(pa.OSFile(os.fsencode(path)))  # whatever its name is
         except pa.ArrowException as error:
             why = str(error).splitlines()[0]
             raise InputError(f"{path}: expected finished cells of a sweep: {why}; remove the file") from None

@@ -23,7 +23,7 @@ from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
-from tocsin.core.renewal import RENEW, Renewal
+from tocsin.core.renewal import OF_EACH_GROUP, RENEW, Renewal
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
 from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 
@@ -43,7 +43,7 @@ class AckAll(Machine):
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._received = ReceivedNumbers()
         self._records = Records(outbox, options.records_max)
-        self._renewal = Renewal(setup, options.resend_us, False, self._records, outbox)
+        self._renewal = Renewal(setup, options.resend_us, OF_EACH_GROUP, self._records, outbox)
 
     def room(self) -> int:
         return self._window - len(self._own.outstanding) if self._renewal.is_over else 0
@@ -103,6 +103,7 @@ class AckAll(Machine):
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew, and is told what the others have: that is missed here, and never delivered."""
         if self._renewal.on_account(source, account):
+            self._renewal.tell_missed()
             for _, marks in self._renewal.answers():
                 self._received.adopt(marks)
             self._fold()

@@ -78,7 +78,7 @@ class Lamport(Machine):
         self._asking = False  # the ASK timer is set
         self._null_set = False  # the NULL timer is set
         self._records = Records(outbox, options.records_max)
-        self._renewal = Renewal(setup, options.resend_us, True, self._records, outbox)
+        self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, self._records, outbox)
 
     def room(self) -> int:
         return self._window - len(self._own.outstanding) if self._renewal.is_over else 0
@@ -204,6 +204,7 @@ class Lamport(Machine):
         """This site has begun anew; when all have answered, its clock is beyond all that it can have promised."""
         if not self._renewal.on_account(source, account, 2):
             return
+        self._renewal.tell_missed()
         for site, marks in self._renewal.answers():
             self._channels[site].received = marks[0]
             self._see(min(marks[1], STAMP_MAX))

@@ -1,6 +1,6 @@
 """Deliver on receipt, agree later by a token, roll back where it disagrees."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.optimistic_token.limits import limits_of
 from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
 from tocsin.protocols.baselines.optimistic_token.messages import Tentative, Token
@@ -11,6 +11,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Fill,
     Have,
     Lacks,
+    Learned,
     Newer,
     Ordered,
     Seek,
@@ -30,8 +31,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Chung, Liu, Lin 1990, as Chang, Hwang describe it",
     make=OptimisticToken,
     options=OptimisticTokenOptions,
-    messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer),
-    records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
+    messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer, Enquiry, Account),
+    records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary, Learned, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=ONE_ORDER,

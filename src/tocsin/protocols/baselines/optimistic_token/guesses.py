@@ -28,12 +28,20 @@ class Guesses(Delivery):
     def guess_waiting(self, origin: SiteId) -> None:
         """Deliver at once what has come from an origin, in the order of its numbers."""
         waiting = self._log.submissions.waiting
-        following = self._log.order.next_seqnos[origin] + self._counts[origin]
+        following = self._log.submissions.expected(origin, self._following(origin))
         item = waiting.get((origin, following))
         while item is not None:
             self._guess(item)
             following += 1
             item = waiting.get((origin, following))
+
+    def _following(self, origin: SiteId) -> int:
+        """The number after the last that is guessed or ordered."""
+        if self._counts[origin] > 0:
+            for item in reversed(self.items):
+                if item.origin == origin:
+                    return item.seqno + 1
+        return self._log.order.next_seqnos[origin]
 
     def _guess(self, item: Item) -> None:
         self._add(item)

@@ -109,6 +109,11 @@ class OptimisticToken(Machine):
         self._site.end_step(now)
         self._guesses.deliver_again()
 
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._site.on_peer_renewed(site)
+        self._order_waiting(now)
+        self._site.end_step(now)
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == HOLD:
             self._site.timers.fired(HOLD)

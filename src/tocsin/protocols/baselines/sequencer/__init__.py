@@ -1,6 +1,6 @@
 """One site gives every message its place; optionally the right to do so moves on with every message."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.sequencer.limits import limits_of
 from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
@@ -9,6 +9,7 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Fill,
     Have,
     Lacks,
+    Learned,
     Newer,
     Ordered,
     Seek,
@@ -29,8 +30,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Chang, Maxemchuk 1984",
     make=Sequencer,
     options=SequencerOptions,
-    messages=(Submit, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer),
-    records=(Sent, Appended, Truncated, Committed, Termed, Summary),
+    messages=(Submit, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer, Enquiry, Account),
+    records=(Sent, Appended, Truncated, Committed, Termed, Summary, Learned, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=ONE_ORDER,

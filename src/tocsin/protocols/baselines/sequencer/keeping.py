@@ -7,14 +7,15 @@
 | lacking here, and forgotten by who is asked   | here with another's word that it is settled, or missed for good     |
 """
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Renewed, Sent
 from tocsin.core.message import Record
 from tocsin.core.records import Records
 from tocsin.protocols.baselines.sequencer.application import Application
 from tocsin.protocols.baselines.sequencer.commits import Commits
 from tocsin.protocols.baselines.sequencer.delivery import Delivery
 from tocsin.protocols.baselines.sequencer.log import Log
-from tocsin.protocols.baselines.sequencer.messages import Skip, Summary, Termed
+from tocsin.protocols.baselines.sequencer.messages import Learned, Skip, Summary, Termed
+from tocsin.protocols.baselines.sequencer.newcomer import Newcomer
 from tocsin.protocols.baselines.sequencer.source import Source
 from tocsin.protocols.baselines.sequencer.terms import Terms
 from tocsin.protocols.baselines.sequencer.token_site import TokenSite
@@ -42,6 +43,11 @@ class Keeping:
         self._delivery = delivery
         self._application = application
         self._records = records
+        self._newcomer: Newcomer | None = None
+
+    def welcome(self, newcomer: Newcomer) -> None:
+        """The part that begins anew; it needs the election, which needs more than this."""
+        self._newcomer = newcomer
 
     # After a restart
 
@@ -62,6 +68,12 @@ class Keeping:
             self._source.recall(record)
         elif isinstance(record, Termed):
             self._terms.resume(record.term, record.voted)
+        elif isinstance(record, Learned):
+            assert self._newcomer is not None
+            self._newcomer.recall(record)
+        elif isinstance(record, Renewed):
+            assert self._newcomer is not None
+            self._newcomer.renewal.recall()
         else:
             self._delivery.recall(record)
 
@@ -89,6 +101,8 @@ class Keeping:
                 log.committed,
             )
         ]
+        if self._newcomer is not None:
+            records.extend(self._newcomer.records())
         records.extend(self._source.records())
         records.extend(self._delivery.records())
         self._records.fold(records)

@@ -26,7 +26,10 @@ class Log:
     def append(self, item: Item) -> None:
         """An item gets the next place."""
         self.submissions.drop(item)
+        renewed = not self.order.is_next(item)
         self.order.append(item)
+        if renewed:
+            self.submissions.drop_ordered(self.order)
         self._records.persist(Appended(item))
 
     def truncate(self, position: int) -> list[Item]:

@@ -87,6 +87,12 @@ class Sequencer(Machine):
         self._maybe_take_token()
         self._site.end_step(now)
 
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._site.on_peer_renewed(site)
+        if self._token.rotate and self._token.here and self._token.everywhere() < self._log.end():
+            self._token.pass_on()  # it goes round once more
+        self._site.end_step(now)
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if self._site.on_timer(now, timer):
             self._order_waiting()

@@ -38,6 +38,7 @@ class Submit(Message, frozen=True):
     group: Claimed
     origin: Claimed
     seqno: Claimed
+    first: Claimed  # the source's oldest message that it does not know to be committed; it will send no smaller number
     matched: Claimed  # what the source has, as in `Have`
     payload: bytes
 
@@ -195,6 +196,15 @@ class Termed(Record, frozen=True):
 
     term: Number
     voted: int
+
+
+class Learned(Record, frozen=True):
+    """This site has begun anew; whatever it once helped to commit is in an order that ends so, or later."""
+
+    always_synced: ClassVar[bool] = True
+
+    last_term: Number
+    end: Number
 
 
 class Summary(Record, frozen=True):

@@ -1,5 +1,6 @@
 """The order as one site knows it: items from a base position on, and per origin the number that comes next."""
 
+from tocsin.core.machine import RENEWAL_GAP
 from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
 
 
@@ -38,6 +39,11 @@ class Order:
 
     def expects(self, item: Item) -> bool:
         """Whether the item may come next: nobody's message, or the next of its origin."""
+        expected = 0 if item.group == NO_GROUP else self.next_seqnos[item.origin]
+        return item.group == NO_GROUP or item.seqno == expected or is_renewed(expected, item.seqno)
+
+    def is_next(self, item: Item) -> bool:
+        """Whether its number follows that of the origin's last."""
         return item.group == NO_GROUP or self.next_seqnos[item.origin] == item.seqno
 
     def append(self, item: Item) -> None:
@@ -49,8 +55,17 @@ class Order:
         """Take the last item off."""
         item = self.items.pop()
         if item.group != NO_GROUP:
-            self.next_seqnos[item.origin] = item.seqno
+            self.next_seqnos[item.origin] = self._expected_before(item)
         return item
+
+    def _expected_before(self, taken: Item) -> int:
+        """What was expected of an origin before an item that was taken off."""
+        if taken.seqno - self.base_seqnos[taken.origin] <= RENEWAL_GAP // 2:
+            return taken.seqno
+        for item in reversed(self.items):
+            if item.group != NO_GROUP and item.origin == taken.origin:
+                return item.seqno + 1
+        return self.base_seqnos[taken.origin]
 
     def forget_below(self, position: int) -> None:
         drop = min(position, self.end()) - self.base
@@ -78,6 +93,11 @@ class Order:
                 break
             chosen.append(item)
         return tuple(chosen)
+
+
+def is_renewed(expected: int, seqno: int) -> bool:
+    """Whether a number is so far beyond the expected one that its origin has begun anew in between."""
+    return seqno - expected > RENEWAL_GAP // 2
 
 
 def held_by(have: list[int], count: int) -> int:

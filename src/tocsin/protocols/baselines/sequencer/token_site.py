@@ -29,13 +29,14 @@ class TokenSite:
         self._outbox = outbox
         self.rotate = rotate  # the token moves on with every item
         self.orderer: SiteId = 0  # who may order now, as far as known; NOBODY: unknown
-        self.here = site == 0  # the right to order is here
+        self.here = site == 0  # the right to order is here; `forget_term` at a start that is not the first
         self.barred = False  # after a restart: it may have passed the token on already, so the term goes on without it
         self.hop = 0  # of the newest token seen
         self.taken = 0  # the newest hop of ours that the next site is known to have taken
         self.have: list[int] = [0] * self._sites  # by site: what it surely has of this term's order
         self.absent: list[SiteId] = []  # a minority that is not on the token list: the term's leader suspects them
         self._checked_end = 0  # the end of the order when the orderer last asked who is behind
+        self._told_end = 0  # the end of the order when everybody was last told that it is everywhere
 
     # Questions
 
@@ -88,6 +89,7 @@ class TokenSite:
         self.have = [0] * self._sites
         self.barred = False
         self._checked_end = 0
+        self._told_end = 0
         self._timers.unset(PASS)
 
     def bar(self) -> None:
@@ -139,6 +141,10 @@ class TokenSite:
         self.have[site] = position
         return True
 
+    def renew(self, site: SiteId) -> None:
+        """A site has begun anew, and has nothing."""
+        self.have[site] = 0
+
     def note_taken(self, source: SiteId, hop: int) -> None:
         """A site has taken the token of that hop."""
         if hop >= self.hop and source == self.next_site():
@@ -171,6 +177,15 @@ class TokenSite:
         """Nothing to order, and not everything is known to be everywhere: the token goes round by itself."""
         self.give()
         self._outbox.multicast(list(self._peers), self.status())
+
+    def maybe_tell_stable(self) -> bool:
+        """Nothing is left to order, and everybody has everything: say so once, so that all forget it."""
+        end = self._log.end()
+        if not self.here or not self._peers or self._told_end == end or min(self.have) < end:
+            return False
+        self._told_end = end
+        self._outbox.multicast(list(self._peers), self.status())
+        return True
 
     # Who is behind
 

@@ -52,7 +52,7 @@ class TwoPhase(Machine):
         self._source.numbers.resume(setup.first_seqno)
         self._records = records
         self._groups: int = len(groups)
-        self._renewal = Renewal(setup, options.resend_us, True, records, outbox)
+        self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, records, outbox)
         self._takeover = Takeover(site, groups, options, self._member, outbox)
         self._keeping = Keeping(len(groups), self._source, self._outgoings, self._member, self._renewal, records)
 
@@ -114,6 +114,7 @@ class TwoPhase(Machine):
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew; when all have answered, it proposes for what they send from there on."""
         if self._renewal.on_account(source, account, 1 + self._groups):
+            self._renewal.tell_missed()
             for site, marks in self._renewal.answers():
                 self._member.begin_at(site, marks[0], list(marks[1:]))
             self._keeping.fold()

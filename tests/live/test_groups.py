@@ -64,7 +64,7 @@ def test_groups_change_while_members_run(
                 await a.change_group("west", ["a"])
             for one in heard:
                 one.task.cancel()
-        async with tocsin.join(path, "a") as a, tocsin.join(path, "b") as b:
+        async with tocsin.join(path, "a") as a, tocsin.join(path, "b"):
             await a.ready()
             assert a.groups()["east"] == ["b", "c"]
 

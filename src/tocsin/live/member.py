@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
+from tocsin.live.changing import change_group, groups_of, warn_of_changes
 from tocsin.live.driver import Driver
 from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed, TooLarge
 from tocsin.live.events import BatchEvent, Event, View
@@ -173,8 +174,8 @@ class Member:
             self._driver.closed_files.needed = self._incoming.needed
             forks.register(self._driver.forbid)
             self._driver.start()
+            warn_of_changes(self.group, self.name, self._driver)
             self._incoming.begin(log.frames)
-            self._warn_of_changed_groups()
             return
         self._outgoing.give_up()
         self._incoming.end()
@@ -312,33 +313,12 @@ class Member:
         """As `change_group`, of a member that has begun."""
         self._check_started()
         self._check_open()
-        if not self.group.protocol.assumptions.group_changes:
-            raise InputError(f"change_group: the groups of {self.group.protocol.name} are those of the start")
-        sites = sorted({self.group.site(name) for name in members})
-        if self._driver is None:
-            raise NotPrimary(f"`{self.name}` has not begun: it asks the others first; try again")
-        self._driver.change_group(self._naming.group_number(group), sites)
+        change_group(self.group, self._naming, self._driver, group, members)
 
     def groups(self) -> dict[str, list[str]]:
         """By name: the members as they were last decided, as far as is known here; else as the file says."""
         self._check_started()
-        decided = None if self._driver is None else self._driver.machine.groups()
-        groups = self.group.groups if decided is None else decided
-        return {
-            name: [self.group.sites[site] for site in sites]
-            for name, sites in zip(self.group.group_names, groups, strict=False)
-        }
-
-    def _warn_of_changed_groups(self) -> None:
-        """The file says who is in the groups at the very start; later it is decided by the members."""
-        for name, members in self.groups().items():
-            written = [self.group.sites[site] for site in self.group.groups[self._naming.group_number(name)]]
-            if written != members:
-                _log.warning(
-                    "%s: the members of group %s were decided to be %s; its file says %s, which changes nothing "
-                    "(tocsin groups … set does)",
-                    *(self.name, name, " ".join(members) or "nobody", " ".join(written) or "nobody"),
-                )
+        return groups_of(self.group, self._driver)
 
     # Sending
 

@@ -55,6 +55,7 @@ from tocsin.protocols.propagation_graph.stage import Stage
 from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
+OLD: Final = "OLD"  # after a restart: messages of old graphs are kept here that everybody may have
 BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
 
 ASKED_MAX: Final = 3  # times that a manager is asked in vain before the asker is manager itself
@@ -107,6 +108,18 @@ class AtomicRecovery(Recovery):
         self.ask(now)
         self._manager.resume(now)
         self._follow(now)
+        self._ask_parents(now)
+
+    def _ask_parents(self, now: Micros) -> None:
+        """Of old graphs: a parent that everybody has told everything says no more by itself; ask until it has."""
+        is_waiting = False
+        for number in sorted(self._graphs.stages):
+            stage = self._graphs.stages[number]
+            if stage is not self._graphs.present and stage.parent >= 0 and stage.log:
+                self._passing.parent.owe_ack(now, stage)
+                is_waiting = True
+        if is_waiting:
+            self._outbox.set_timer(OLD, 0, now + 16 * self._resend_us)
 
     def recall(self, record: Record) -> None:
         if isinstance(record, Opened):
@@ -196,6 +209,8 @@ class AtomicRecovery(Recovery):
             self._change_armed = False
             self._asked_in_vain += 1
             self.ask(now)
+        elif timer == OLD:
+            self._ask_parents(now)
         elif timer == BEHIND:
             self._behind_armed = False
             self._on_behind(now)

@@ -302,7 +302,7 @@ class Manager:
                 del self._changes[(asker, number)]
 
     def resume(self, now: Micros) -> None:
-        """After a restart: hear what is new, or tell again what is new to others; this site may have told it."""
+        """After a restart: hear what is new, or tell it again: who told it may have been this site."""
         newest = self._graphs.newest
         if newest.number > 0:
             self._unheard = list(self._others)

@@ -117,7 +117,7 @@ class NonAtomicRecovery(Recovery):
 
     def is_settled(self) -> bool:
         is_under_way = self._graphs.present.stopped or self._decided.learned is not None
-        return not is_under_way and not self._standing.is_away()
+        return not is_under_way and not self._graphs.decision().away  # who is away has to be taken in again
 
     # Starting
 

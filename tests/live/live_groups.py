@@ -51,6 +51,11 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.002)
 
 
+def waiting(*members: "tocsin.Member") -> bool:
+    """Whether one of them has not begun its life."""
+    return any(member._driver is None for member in members)
+
+
 def all_live(members: "list[tocsin.Member]") -> bool:
     """Whether all have asked the others, begun their lives, and met in them."""
-    return not any(member._driver is None or member.missing() for member in members)
+    return not waiting(*members) and not any(member.missing() for member in members)

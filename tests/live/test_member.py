@@ -145,6 +145,7 @@ def test_a_cut_stops_both_directions_and_heals(tmp_path: Path) -> None:
     async def body() -> None:
         first, second = await tocsin.join(path, "a"), await tocsin.join(path, "b")
         ears = [Ear(first), Ear(second)]
+        await until(lambda: all_live([first, second]))
         first.inject("cut=b")
         await first.broadcast(b"from a")
         await second.broadcast(b"from b")
@@ -231,7 +232,9 @@ def test_what_was_not_ordered_is_unknown(tmp_path: Path) -> None:
     path = write_group(tmp_path, sites="ab", tail="[options]\nwindow = 1")
 
     async def body() -> None:
-        member = await tocsin.join(path, "a")
+        member, other = await tocsin.join(path, "a"), await tocsin.join(path, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         first = await member.broadcast(b"first")
         assert await first.ordered() == 0
         second = await member.broadcast(b"second")
@@ -303,7 +306,9 @@ def test_a_disk_that_refuses_stops_the_member_and_loses_nothing(
     path = write_group(tmp_path, sites="ab")
 
     async def body() -> None:
-        member = await tocsin.join(path, "a")
+        member, other = await tocsin.join(path, "a"), await tocsin.join(path, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         assert await (await member.broadcast(b"kept")).durable() == 0
 
         def broken(_: int) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import tocsin
-from tests.live.live_groups import free_ports, run, until, write_group
+from tests.live.live_groups import all_live, free_ports, run, until, write_group
 from tocsin.core.data import Data
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.core.machine import Machine, Outbox, Setup
@@ -182,7 +182,9 @@ def test_a_fault_anywhere_in_a_turn_ends_the_member_loudly(tmp_path: Path, durab
     group = msgspec.structs.replace(group, protocol=msgspec.structs.replace(group.protocol, make=_Faulty))
 
     async def body() -> None:
-        member = await tocsin.join(group, "a")
+        member, other = await tocsin.join(group, "a"), await tocsin.join(group, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         receipt = await member.broadcast(b"x")
         with pytest.raises(tocsin.Unknown):
             await receipt.ordered()

@@ -8,8 +8,8 @@ from tocsin.sim.disk import Disk, Disks
 from tocsin.sim.simulation import LOOK_AGAIN_US
 
 
-def _wiped(sites: int = 3, **extra: int) -> SmallWorld:
-    small = SmallWorld(sites, "mesh", **extra)
+def _wiped(sync_us: int = 0) -> SmallWorld:
+    small = SmallWorld(3, "mesh", sync_us=sync_us)
     happen(small, faults.WIPE, 0)
     happen(small, faults.RECOVER, 0)
     return small
@@ -39,17 +39,22 @@ def test_what_it_was_told_is_durable_with_the_step_that_told_it() -> None:
     assert [each.split(" ", 1)[1] for each in small.told(1)] == ["two from 0"], "not told again"
 
 
-def test_a_crash_before_the_sync_forgets_both_the_note_and_the_step() -> None:
-    small = _wiped(sync_us=100)
-    small.outbox(0).send(1, Word("one"))
-    small.run(50)
-    assert small.told(1)[0] == "10 0 is incarnation 2"
-    happen(small, faults.CRASH, 1, at=50)
-    happen(small, faults.RECOVER, 1, at=50)
-    assert small.scribe(1).told[0].rstrip().endswith("start"), "not synced"
-    small.outbox(0).send(1, Word("two"))
-    small.run(1_000)
-    assert [each.split(" ", 1)[1] for each in small.told(1)] == ["0 is incarnation 2", "two from 0"]
+def test_a_crash_before_the_sync_keeps_both_the_note_and_the_step_or_neither() -> None:
+    seen: set[bool] = set()
+    for crash_at in range(20, 100, 5):
+        small = _wiped(sync_us=100)
+        small.outbox(0).send(1, Word("one"))
+        small.run(20)
+        assert small.told(1)[0] == "10 0 is incarnation 2"
+        happen(small, faults.CRASH, 1, at=crash_at)
+        happen(small, faults.RECOVER, 1, at=crash_at)
+        was_kept = small.scribe(1).told[0].endswith(" 0:2")
+        small.outbox(0).send(1, Word("two"))
+        small.run(2_000)
+        told = [each.split(" ", 1)[1] for each in small.told(1)]
+        assert told == (["two from 0"] if was_kept else ["0 is incarnation 2", "two from 0"])
+        seen.add(was_kept)
+    assert False in seen
 
 
 def test_nothing_of_the_old_incarnation_arrives() -> None:

@@ -19,7 +19,13 @@ from tocsin.protocols.registry import REGISTRY
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
 PROCESS = '[journal]\ndurability = "process"\n'
-PENDING = {"ack_all", "push_gossip", "reliability_tree", "propagation_graph", "counter_token"}  # come back, lack messages
+PENDING = {
+    "ack_all",
+    "push_gossip",
+    "reliability_tree",
+    "propagation_graph",
+    "counter_token",
+}  # come back, lack messages
 OPTIONS = {"tree_ack": '[options]\ndetector = "timeout"\n'}
 
 

@@ -10,7 +10,7 @@ from tests.sim.faithless import FAITHLESS, TOTAL
 from tocsin.core.config import decode_config
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import REGISTRY
-from tocsin.sim.duties.duties import FAIL, NOT_CHECKABLE, PASS, Duties, Duty, first_unknown, neglected
+from tocsin.sim.duties.duties import FAIL, NOT_CHECKABLE, PASS, REACH, Duties, Duty, first_unknown, neglected
 from tocsin.sim.run import run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
@@ -108,7 +108,7 @@ def test_what_is_known_of_a_protocol_is_told_apart() -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_the_protocols_keep_their_duties_where_nothing_goes_wrong(name: str) -> None:
-    """Even those with a known neglect."""
+    """Even those with a known neglect. (Promises of reach need a longer run: tests/sim/test_duties_reach.py.)"""
     protocol = REGISTRY[name]
     found = judged(protocol, {"sites": 4, "workload": {"messages": 60, "every_us": 20_000}, "network": CALM["network"]})
-    assert {duty.verdict for duty in found.values()} == {PASS}, found
+    assert {duty.verdict for what, duty in found.items() if what != REACH} == {PASS}, found

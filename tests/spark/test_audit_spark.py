@@ -23,7 +23,8 @@ from tocsin.properties.audit.limits import Limits
 from tocsin.properties.terms import Terms
 from tocsin.spark.audit.executor import SparkExecutor
 from tocsin.spark.audit.sorting import sort_with_spark
-from tocsin.spark.session import SessionOptions, open_session, watched
+from tocsin.spark.session import SessionOptions, open_session
+from tocsin.spark.watching import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -196,9 +196,9 @@ def act_queue(client: Client, rng: random.Random) -> None:
         client.held = None
         group.call(name, encode_call("queue", "q", "done", item, ticket))
     elif rng.random() < 0.5:
-        item = b"%s%d" % (name.encode(), client.world.now)
-        client.begin("put", item)
-        group.call(name, encode_call("queue", "q", "put", item))
+        content = b"%s%d" % (name.encode(), client.world.now)
+        client.begin("put", content)
+        group.call(name, encode_call("queue", "q", "put", content))
     else:
         client.begin("take")
         group.call(name, encode_call("queue", "q", "take"))

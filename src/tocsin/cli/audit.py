@@ -23,7 +23,8 @@ from tocsin.spark.audit.page import write_page
 from tocsin.spark.audit.settings import SCRATCH, limits_from_settings
 from tocsin.spark.audit.sorting import sort_with_spark
 from tocsin.spark.audit.surveying import survey_result
-from tocsin.spark.session import SessionOptions, parse_settings, start_session, watched
+from tocsin.spark.session import SessionOptions, parse_settings, start_session
+from tocsin.spark.watching import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -92,7 +92,7 @@ def _serve(parent: int, work: Callable[[], int]) -> None:
         die_with(parent)
         code = work()
     except BaseException:
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

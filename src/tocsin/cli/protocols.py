@@ -241,7 +241,9 @@ def _print_all(described: list[dict[str, Any]]) -> None:
     console = output()
     places = [(model, size) for model in MODELS for size in SIZES] if "costs" in described[0] else []
     figures = [*(f"{model} {size}" for model, size in places), *(["delay ms"] if places else [])]
-    rows = [[Cell(entry["name"], "bold"), *_figures(entry, places), *_words(entry)] for entry in described]
+    rows: list[list[str | Cell]] = [
+        [Cell(entry["name"], "bold"), *_figures(entry, places), *_words(entry)] for entry in described
+    ]
     print_table(console, ["name", *figures, *WORDS], rows, right=figures, prose=len(WORDS))
     if places:
         said = (

@@ -74,7 +74,7 @@ class Account(Message, frozen=True):
     kind: ClassVar[str] = "control"
     incarnation: Claimed  # of the receiver
     knows: bool
-    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; 0 where it is no member
+    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; where it is no member, what it has sent there
     marks: tuple[Claimed, ...]  # the protocol's own
 
 

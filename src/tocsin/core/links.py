@@ -56,6 +56,7 @@ class Ways:
     def __init__(self, site: SiteId, sites: int, tick_us: int, again_us: int, outbox: Outbox) -> None:
         self.heard_at: dict[SiteId, Micros] = {}  # by site: its last word that came from itself
         self.found: dict[SiteId, tuple[SiteId, ...]] = {}  # by site that cannot be sent to: from us, over others, to it
+        self.enabled = True  # otherwise nobody seeks: the network finds its ways by itself
         self.used = False  # something was sent over others since the last step
         self._site = site
         self._sites = sites
@@ -79,7 +80,11 @@ class Ways:
 
     def seek(self, now: Micros) -> None:
         """Somebody does not answer: is there a way to it?"""
-        if self._sites > SITES_MAX or now - self._sought_at.get(self._site, NEVER) < 2 * self._tick_us:
+        if (
+            not self.enabled
+            or self._sites > SITES_MAX
+            or now - self._sought_at.get(self._site, NEVER) < 2 * self._tick_us
+        ):
             return
         self._seeks[self._site] = self._seeks.get(self._site, 0) + 1
         self._sought_at[self._site] = now

@@ -266,6 +266,10 @@ class Driver:
     def _on_timer(self, timer: str, key: int) -> None:
         self._step(lambda now: self.machine.on_timer(now, timer, key))
 
+    def change_group(self, group: GroupId, members: list[SiteId]) -> None:
+        self._step(lambda now: self.machine.change_group(now, group, members))
+        self.end_turn()
+
     def leave(self) -> None:
         self._step(lambda now: self.machine.leave(now))
         self.end_turn()

@@ -11,6 +11,14 @@ class TooLarge(InputError):
     """A message above the limit; nothing of it was sent."""
 
 
+class TimedOut(TocsinError):
+    """It has not come within the time that was given for it; it may still come."""
+
+
+class NotSupported(InputError):
+    """The group's protocol cannot do this; the text names one that can."""
+
+
 class Closed(TocsinError):
     """The member has left or was closed; join again to go on."""
 

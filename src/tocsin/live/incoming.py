@@ -31,7 +31,8 @@ class Incoming:
         if isinstance(item, Delivered):
             self.stat_messages += len(item.messages)
         elif isinstance(item, log_format.View):
-            self.view = self._naming.view(item)
+            if item.group < 0:
+                self.view = self._naming.view(item)
             self._wake_changed()
         if self._listens:
             self.backlog.put(item)

@@ -10,7 +10,7 @@ async with tocsin.join("orders.toml", "a") as member:
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -77,6 +77,7 @@ class Member:
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
+        self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
         self._turn_wanted = False
         self._started = False
         self._closed = False
@@ -122,7 +123,8 @@ class Member:
         self._opened = opened
         self._outgoing = Outgoing(len(group.groups))
         backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
-        self._incoming = Incoming(backlog, Naming(group), self._listens, self._slow)
+        self._naming = Naming(group)
+        self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
         self._reading = Reading(self._incoming, self._maybe_go_on, self._has_ended)
         self._started = True
         self._status = StatusServer(self, opened.folder)
@@ -146,6 +148,8 @@ class Member:
         try:
             beginning = await opened.asking.run()
             log = await self._loop.run_in_executor(None, opened.begin, beginning)
+            if self.on_opened is not None:
+                await self.on_opened()
         except asyncio.CancelledError:
             raise
         except TocsinError as error:
@@ -170,6 +174,7 @@ class Member:
             forks.register(self._driver.forbid)
             self._driver.start()
             self._incoming.begin(log.frames)
+            self._warn_of_changed_groups()
             return
         self._outgoing.give_up()
         self._incoming.end()
@@ -291,6 +296,49 @@ class Member:
             return self.view is not None and self.view.primary and self.name in self.view.members
         heard = len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
         return heard and self._driver is not None
+
+    # Groups that change
+
+    async def change_group(self, group: str, members: Iterable[str]) -> None:
+        """Ask that a group of the file have these members from now on; none: it is disbanded, and can be made again. It
+        is asked for durably, and comes about when a majority is there: a `View` with the group's name says so at its
+        members, old and new."""
+        self._check_started()
+        if self._beginning is not None:
+            await asyncio.shield(self._beginning)
+        self.ask_for_group(group, members)
+
+    def ask_for_group(self, group: str, members: Iterable[str]) -> None:
+        """As `change_group`, of a member that has begun."""
+        self._check_started()
+        self._check_open()
+        if not self.group.protocol.assumptions.group_changes:
+            raise InputError(f"change_group: the groups of {self.group.protocol.name} are those of the start")
+        sites = sorted({self.group.site(name) for name in members})
+        if self._driver is None:
+            raise NotPrimary(f"`{self.name}` has not begun: it asks the others first; try again")
+        self._driver.change_group(self._naming.group_number(group), sites)
+
+    def groups(self) -> dict[str, list[str]]:
+        """By name: the members as they were last decided, as far as is known here; else as the file says."""
+        self._check_started()
+        decided = None if self._driver is None else self._driver.machine.groups()
+        groups = self.group.groups if decided is None else decided
+        return {
+            name: [self.group.sites[site] for site in sites]
+            for name, sites in zip(self.group.group_names, groups, strict=False)
+        }
+
+    def _warn_of_changed_groups(self) -> None:
+        """The file says who is in the groups at the very start; later it is decided by the members."""
+        for name, members in self.groups().items():
+            written = [self.group.sites[site] for site in self.group.groups[self._naming.group_number(name)]]
+            if written != members:
+                _log.warning(
+                    "%s: the members of group %s were decided to be %s; its file says %s, which changes nothing "
+                    "(tocsin groups … set does)",
+                    *(self.name, name, " ".join(members) or "nobody", " ".join(written) or "nobody"),
+                )
 
     # Sending
 

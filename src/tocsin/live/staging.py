@@ -9,6 +9,7 @@ from tocsin.core.effects import (
     Checkpoint,
     Deliver,
     Effect,
+    GroupView,
     Missed,
     Multicast,
     Persist,
@@ -49,7 +50,7 @@ class Staging:
         self._streams = [Stream(group, log.frames) for group in range(groups)]
 
     def add(self, effect: Effect) -> None:
-        """Take an effect of a step. Views of single groups are for traces only."""
+        """Take an effect of a step."""
         if isinstance(effect, (Send, Multicast)):
             self._visible.append(effect)
             self.sends += 1
@@ -71,6 +72,8 @@ class Staging:
             self._trim(effect.group, effect.position)
         elif isinstance(effect, View):
             self._tell(log_format.View(effect.view, tuple(effect.members), effect.primary))
+        elif isinstance(effect, GroupView):
+            self._tell(log_format.View(effect.view, tuple(effect.members), True, effect.group))
         elif isinstance(effect, Rollback):
             self._tell(self._stream(effect.group).rollback(effect.origin, effect.seqno))
         elif isinstance(effect, Missed):

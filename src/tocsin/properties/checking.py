@@ -7,7 +7,7 @@ same answer (tests/agree).
 import pathlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -85,8 +85,8 @@ class _Begun(NamedTuple):
 
 def _begin(rows: Iterator[Row]) -> _Begun:
     """The rows, as long as they are few enough for the plain definitions."""
-    taken: list[Row] = []
-    noted = 0
+    taken = list(islice(rows, NOTED_ROWS_MAX))
+    noted = sum(row.event not in _PACKETS for row in taken) if len(taken) == NOTED_ROWS_MAX else 0
     for row in rows:
         taken.append(row)
         noted += row.event not in _PACKETS

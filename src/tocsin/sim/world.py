@@ -300,6 +300,8 @@ class World(Surroundings):
     def on_renewed(self, site: SiteId, incarnation: int) -> None:
         """A site starts with a later incarnation: of the one before, nothing arrives any more."""
         assert self.network is not None
+        if self.trace is not None:
+            self.trace.begin_incarnation(site)
         self.renewed[site] = incarnation
         self.network.carrier.drop_of(site, incarnation)
         for host in self.sites:
@@ -314,8 +316,6 @@ class World(Surroundings):
         or reported as missed is up to the protocol. A copy that is not older is the same disk."""
         if (after.incarnation, after.writes) == (before.incarnation, before.writes):
             return
-        if self.trace is not None:
-            self.trace.begin_incarnation(site)
         if self.notes is not None:
             self.notes.exchange(site, restored=not after.is_empty())
         for group in range(len(self.groups)):

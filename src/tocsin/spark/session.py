@@ -14,9 +14,8 @@ import socket
 import sys
 import tempfile
 import threading
-import uuid
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 PROBE_SECONDS_MAX = 5.0  # Spark itself retries an unreachable master for a minute, Connect for ten
 LOCAL_DRIVER_MEMORY_MAX = 4 << 30  # the JVM only moves small tables, unless a trace has to be sorted
-POLL_SECONDS = 0.25  # between two looks at how far a job is
 JVM_EXIT_SECONDS_MAX = 200.0  # writing a class archive takes 10 s, more on a busy machine
 
 # C1 and the serial collector: the JVM hardly works in an audit or a sweep, and both spare 2 s of every start.
@@ -129,53 +127,6 @@ def is_connect_session(session: "SparkSession") -> bool:
 def is_local_session(session: "SparkSession") -> bool:
     """Whether its tasks run on this machine and see its files."""
     return not is_connect_session(session) and session.sparkContext.master.startswith("local")
-
-
-@contextlib.contextmanager
-def watched(session: "SparkSession", show: Callable[[int, int], None]) -> Iterator[None]:
-    """Calls `show(tasks done, tasks known)` from another thread, while jobs that this thread starts inside are
-    running.
-    """
-    if is_connect_session(session):
-        with _watched_connect(session, show):
-            yield
-        return
-    context = session.sparkContext
-    group = f"tocsin-{uuid.uuid4()}"
-    context.setJobGroup(group, "tocsin")
-    over = threading.Event()
-
-    def poll() -> None:
-        tracker = context.statusTracker()
-        while not over.wait(POLL_SECONDS):
-            done = known = 0
-            for job in tracker.getJobIdsForGroup(group):
-                about = tracker.getJobInfo(job)
-                for stage in map(tracker.getStageInfo, about.stageIds if about is not None else ()):
-                    if stage is not None:
-                        done, known = done + stage.numCompletedTasks, known + stage.numTasks
-            show(done, known)
-
-    poller = threading.Thread(target=poll, daemon=True)
-    poller.start()
-    try:
-        yield
-    finally:
-        over.set()
-        poller.join()
-
-
-@contextlib.contextmanager
-def _watched_connect(session: "SparkSession", show: Callable[[int, int], None]) -> Iterator[None]:
-    def handler(stages: Any, **_: Any) -> None:
-        found = list(stages or ())
-        show(sum(stage.num_completed_tasks for stage in found), sum(stage.num_tasks for stage in found))
-
-    session.registerProgressHandler(handler)
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(handler)
 
 
 def cancel_all(session: "SparkSession") -> None:

@@ -89,6 +89,10 @@ class Core:
     def is_whole(self) -> bool:
         return self._fetching is None
 
+    def fetched(self) -> int:
+        """Bytes of the state that have come; -1: it is here, or not asked for."""
+        return -1 if self._fetching is None or self._fetching.asked < 0 else len(self._fetching)
+
     def has_room(self) -> bool:
         return not self._outstanding or self._next_number - min(self._outstanding) < CALLS_MAX
 
@@ -285,6 +289,10 @@ class Core:
         if parts and self._started and senders and senders[want.turn % len(senders)] == self.site:
             for part in parts:
                 self._say(part)
+
+    def on_missed(self) -> None:
+        """Something of the order will never be heard here."""
+        self._on_hole()
 
     def _on_hole(self) -> None:
         """Positions are missing here: what is in them can only come as a snapshot."""

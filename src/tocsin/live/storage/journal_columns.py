@@ -120,7 +120,7 @@ class Columns:
         places[list(self._views)] = np.arange(1, len(self._views) + 1)
         views = self._views.values()
         members = [None, *([self._sites[member] for member in view.members] for view in views)]
-        primary = [None, *(view.primary for view in views)]
+        primary = [None, *(view.primary if view.group < 0 else None for view in views)]
         chosen = pa.array(places[which])
         return {
             "members": pa.array(members, JOURNAL.field("members").type).take(chosen),

@@ -91,8 +91,9 @@ class RowMaker:
         elif isinstance(op, Receive):
             self._add(Span(op.count, time_us, _RECEIVE, NONE, op.origin, op.number))
         elif isinstance(op, View):
-            self._view = op.view
-            self._columns.add_view(Span(1, time_us, _VIEW, view=op.view), op)
+            if op.group < 0:
+                self._view = op.view
+            self._columns.add_view(Span(1, time_us, _VIEW, op.group, view=op.view), op)
             self._next_order += 1
         elif isinstance(op, Rollback):
             self._feed_rollback(time_us, op)

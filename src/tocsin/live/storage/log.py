@@ -303,7 +303,8 @@ class Log:
             elif isinstance(op, Broadcast):
                 knowledge.on_broadcast(op)
             elif isinstance(op, View):
-                self.view = op
+                if op.group < 0:
+                    self.view = op
             elif isinstance(op, Rollback):
                 self.frames.group(op.group).undo(op.begins)
                 if op.begins >= 0:

@@ -50,6 +50,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
     view: int
     members: tuple[int, ...]
     primary: bool
+    group: int = -1  # of this group alone, where groups change; -1: of all members
 
 
 class Persist(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False):

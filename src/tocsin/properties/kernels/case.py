@@ -14,10 +14,11 @@ import numpy as np
 from tocsin.properties.bad_rows import LOWEST
 from tocsin.properties.gaps import Gap
 from tocsin.properties.kernels.arrays import Codes, Flags, Ints, Small, Table, first_indices, number_pairs
-from tocsin.properties.kernels.encode import BROADCAST, LogPart, Stream
+from tocsin.properties.kernels.encode import BROADCAST, LogPart
 from tocsin.properties.kernels.facts import RunFacts, SiteFacts, Spot
 from tocsin.properties.kernels.members import Members
 from tocsin.properties.kernels.sequences import Net, net_deliveries
+from tocsin.properties.kernels.streams import Stream
 
 CoreOf = Callable[[list[Stream], Ints, Ints], Flags]  # (streams, stream of message, seqno of message) -> is core
 

@@ -23,8 +23,9 @@ from tocsin.properties.bad_rows import (
     describe_hole,
 )
 from tocsin.properties.gaps import Gap, gap_of
-from tocsin.properties.kernels.arrays import NONE, Codes, Ints, Small, is_dense
+from tocsin.properties.kernels.arrays import NONE, Codes, Ints, Small
 from tocsin.properties.kernels.columns import column_codes, column_numbers, null_flags
+from tocsin.properties.kernels.streams import Stream, Streams
 from tocsin.properties.log_names import log_name
 from tocsin.traces.rows import DATA, EVENTS, SEND
 
@@ -76,8 +77,6 @@ NEEDED_COLUMNS: Final = (
 POSITION: Final = "position"  # needed where it is known since when faults were over
 MIXED_PARTS_MAX: Final = 1_000  # of a table; with more, sites that take turns row by row are first sorted out
 IGNORED_EVENT: Final = SEND  # what a map of columns makes of events that mean nothing to us: no property looks at it
-
-Stream = tuple[str | None, str]  # group (None: a receive row that names none) and origin
 
 
 class UnsortedError(Exception):
@@ -187,7 +186,7 @@ class _Encoder:
         self._messages = np.flatnonzero(self._event <= ROLLBACK)
         self._receipts = self._data_receipts(origins)
         self._refuse_nulls(groups, origins)
-        streams = _Streams(groups, group_names, origins, origin_names)
+        streams = Streams(groups, group_names, origins, origin_names)
         self._message_stream = streams.numbers(self._messages)
         self._receipt_stream = streams.numbers(self._receipts)
         self._streams = streams.names()
@@ -373,34 +372,3 @@ class _Encoder:
     def _incarnation_at(self, at: int) -> str:
         code = self._incarnations[at]
         return "" if code < 0 else str(self._incarnation_names[code])
-
-
-class _Streams:
-    """Numbers for the pairs of group and origin that a table's rows name."""
-
-    def __init__(self, groups: Codes, group_names: list[str], origins: Codes, origin_names: list[str]) -> None:
-        self._width = len(origin_names) + 1
-        self._group_names: list[str | None] = [None, *group_names]
-        self._origin_names = origin_names
-        self._pairs = (groups.astype(np.int64) + 1) * self._width + origins
-        self._slots = len(self._group_names) * self._width
-        self._number = np.full(self._slots, -1, np.int32) if is_dense(self._slots, len(groups)) else None
-        self._found: dict[int, int] = {}  # pair: its number
-
-    def numbers(self, rows: Ints) -> Codes:
-        pairs = self._pairs if len(rows) == len(self._pairs) else self._pairs[rows]
-        if self._number is None:
-            different, inverse = np.unique(pairs, return_inverse=True)
-            return np.array([self._add(pair) for pair in different.tolist()], np.int32)[inverse]
-        for pair in np.flatnonzero(np.bincount(pairs, minlength=self._slots)).tolist() if len(pairs) else ():
-            self._number[pair] = self._add(pair)
-        numbers: Codes = self._number[pairs]
-        return numbers
-
-    def _add(self, pair: int) -> int:
-        return self._found.setdefault(pair, len(self._found))
-
-    def names(self) -> list[Stream]:
-        return [
-            (self._group_names[pair // self._width], self._origin_names[pair % self._width]) for pair in self._found
-        ]

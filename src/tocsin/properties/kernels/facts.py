@@ -10,7 +10,8 @@ import numpy as np
 from tocsin.properties.bad_rows import HIGHEST, LOWEST, NOT_FIRST, bad_row, describe_hole
 from tocsin.properties.gaps import Gap
 from tocsin.properties.kernels.arrays import NONE, Codes, Flags
-from tocsin.properties.kernels.encode import BROADCAST, DELIVER, ROLLBACK, LogPart, Stream, View, unsorted
+from tocsin.properties.kernels.encode import BROADCAST, DELIVER, ROLLBACK, LogPart, View, unsorted
+from tocsin.properties.kernels.streams import Stream
 from tocsin.properties.log_names import log_name
 from tocsin.properties.obstacles import (
     LOST_VIEWS,

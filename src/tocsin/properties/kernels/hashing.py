@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Codes, Hashes, Ints
-from tocsin.properties.kernels.encode import Stream
+from tocsin.properties.kernels.streams import Stream
 
 # The constants of splitmix64 (Steele, Lea, Flood 2014), a permutation of 64-bit numbers.
 STEP: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from tocsin.properties.kernels.arrays import Codes, Ints, group_bounds
-from tocsin.properties.kernels.encode import DELIVER, LogPart, Stream
+from tocsin.properties.kernels.encode import DELIVER, LogPart
+from tocsin.properties.kernels.streams import Stream
 
 INDEX_ROWS: Final = 16_384  # deliveries between two looks at how far each stream has come
 

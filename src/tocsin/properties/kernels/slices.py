@@ -16,8 +16,9 @@ import numpy as np
 
 from tocsin.properties.kernels.arrays import Codes, Flags, Ints
 from tocsin.properties.kernels.case import Case
-from tocsin.properties.kernels.encode import LogPart, Stream
+from tocsin.properties.kernels.encode import LogPart
 from tocsin.properties.kernels.index import PartIndex
+from tocsin.properties.kernels.streams import Stream
 
 LOWEST: Final = -(1 << 63)
 HIGHEST: Final = (1 << 63) - 1

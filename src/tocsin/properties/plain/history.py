@@ -269,6 +269,24 @@ class Run:
         return {site: log.sequence for site, log in self.logs.items()}
 
     @cached_property
+    def contradicting(self) -> list[tuple[str, str, dict[Message, int]]]:
+        """Two sites that deliver some messages in opposite order; what both deliver, along the other's sequence, with
+        the places in the one's."""
+        found: list[tuple[str, str, dict[Message, int]]] = []
+        lists = {site: list(sequence) for site, sequence in self.sequences.items()}
+        for one, first in lists.items():
+            places = {message: place for place, message in enumerate(first)}
+            for other, second in lists.items():
+                common = min(len(first), len(second))
+                if other <= one or first[:common] == second[:common]:
+                    continue  # most sites have the same, as far as they are
+                shared = {message: places[message] for message in second if message in places}
+                along = list(shared.values())
+                if along != sorted(along):
+                    found.append((one, other, shared))
+        return found
+
+    @cached_property
     def delivered(self) -> int:
         """D: how many deliveries the order properties examine."""
         return sum(map(len, self.sequences.values()))

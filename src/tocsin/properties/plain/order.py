@@ -1,6 +1,6 @@
 """FIFO order, the papers' three orders, and no cycle over any number of sites (docs/guarantees.md, section 4)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tocsin.properties.plain.finding import Finding
@@ -60,7 +60,7 @@ def _inverted(run: Run, part_of: Callable[[Message], tuple[str, ...]], across: b
     On the way along the other's sequence each message is compared with that of each part which came last at the one.
     """
     found: dict[Parts, list[Link]] = {}
-    for one, other, places in _contradicting(run):
+    for one, other, places in run.contradicting:
         highest: dict[tuple[str, ...], Message] = {}  # of each part: what has the greatest place so far
         for message, place in places.items():
             own = part_of(message)
@@ -73,19 +73,6 @@ def _inverted(run: Run, part_of: Callable[[Message], tuple[str, ...]], across: b
             if own not in highest or places[highest[own]] < place:
                 highest[own] = message
     return found
-
-
-def _contradicting(run: Run) -> Iterator[tuple[str, str, dict[Message, int]]]:
-    """Two sites that deliver some messages in opposite order; what both deliver, along the other's sequence, with the
-    places in the one's."""
-    for one, first in run.sequences.items():
-        places = {message: place for place, message in enumerate(first)}
-        for other, second in run.sequences.items():
-            if other > one:
-                shared = {message: places[message] for message in second if message in places}
-                along = list(shared.values())
-                if along != sorted(along):
-                    yield one, other, shared
 
 
 def _inversions(run: Run, inverted: dict[Parts, list[Link]]) -> Finding:

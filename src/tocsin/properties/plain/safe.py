@@ -60,14 +60,19 @@ def _last_to_have(
     """The site that has a message last, and by which row; or the first that never has it, and None. No site, if none
     is asked."""
     last: tuple[str | None, Row | None] = (None, None)
+    last_us = 0
+    nameless = (None, *message[1:])
     for site in sites:
-        found = having.get(site, {})
-        rows = [row for row in (found.get(message), found.get((None, *message[1:]))) if row is not None]
-        if not rows:
+        found = having.get(site)
+        if found is None:
             return site, None
-        row = min(rows, key=lambda each: each.time_us)
-        if last[1] is None or row.time_us > last[1].time_us:
-            last = (site, row)
+        row, other = found.get(message), found.get(nameless)
+        if row is None or (other is not None and other.time_us < row.time_us):
+            row = other
+        if row is None:
+            return site, None
+        if last[1] is None or row.time_us > last_us:
+            last, last_us = (site, row), row.time_us
     return last
 
 

@@ -6,7 +6,8 @@ its reports show that it was lost: it has something that was sent later; or it h
 How much may be under way to a host follows from its reports (`Pace`): twice as much after a report that has everything
 that was under way at the report before; as much as has arrived between two reports where more than a third got lost, or
 where what was sent before the last report is still queued somewhere. So a slow receiver is sent what it takes, and a
-slow medium holds no more than it carries between two reports.
+slow medium holds no more than it carries between two reports. All hosts get more at the same time, at the beginning of
+a period: so they go on together, by the same multicasts.
 
 Who asks for messages by a `Request` sets the pace itself: it asks for as many as it takes.
 """
@@ -36,12 +37,21 @@ class Pace:
     def __init__(self, window: int) -> None:
         self.window = window  # numbers that may be under way
         self.sent: list[int] = []  # under way, in the order of sending
+        self._budget = window  # numbers that may still be sent before the next period
         self._older = 0  # of them, those that were under way at the last report
         self._stalled = 0  # periods without anything new
         self._stalled_max = STALLED_PERIODS
 
     def has_room(self) -> bool:
-        return len(self.sent) < self.window
+        return self._budget > 0
+
+    def may_ride(self) -> bool:
+        """Whether what another host is sent anyway may be for this one, too: its report may only be a little late."""
+        return len(self.sent) < 2 * self.window
+
+    def send(self, number: int) -> None:
+        self.sent.append(number)
+        self._budget -= 1
 
     def under_way(self) -> RangeSet:
         numbers = RangeSet()
@@ -78,9 +88,12 @@ class Pace:
         self._older = len(rest)
 
     def age(self) -> None:
-        """A period of the clock is over."""
-        if not self.sent:
-            return
+        """A period of the clock is over: all hosts are sent more at once, so that one multicast serves them."""
+        if self.sent:
+            self._look_for_life()
+        self._budget = self.window - len(self.sent)
+
+    def _look_for_life(self) -> None:
         self._stalled += 1
         if self._stalled >= self._stalled_max:
             self.sent.clear()
@@ -158,10 +171,10 @@ class Fills:
             if not asked:
                 del self._asked[site]
         owed = self._owed.get(site)
-        if owed is not None and owed.contains(number) and (found or self._pace(site).has_room()):
+        if owed is not None and owed.contains(number) and (found or self._pace(site).may_ride()):
             found = True
             owed.remove(number)
-            self._pace(site).sent.append(number)
+            self._pace(site).send(number)
             if not owed:
                 del self._owed[site]
         return found

@@ -83,12 +83,13 @@ class CoordinatorTree(Machine):
         options = setup.options
         assert isinstance(options, CoordinatorTreeOptions)
         self._ways = Ways(setup.site, setup.sites, options.delta_us // 2, SEEK_PERIODS_MAX * options.delta_us, driver)
+        self._ways.enabled = options.relays
         self._driver = driver  # sends directly; `_outbox` over others where there is no direct way
         outbox = CoordinatorTreeOutbox(driver, self._ways)
         outbox.incarnation = setup.incarnation
         self._incarnations: dict[SiteId, int] = {}  # of others who have begun anew
         self._is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
-        self._life = (setup.incarnation << LIFE_BITS) + setup.life
+        self._ways.begin((setup.incarnation << LIFE_BITS) + setup.life)
         self._site = setup.site
         self._groups = setup.groups
         self._outbox = outbox
@@ -101,18 +102,16 @@ class CoordinatorTree(Machine):
         self._round_trips = RoundTrips()
         site, sites = setup.site, setup.sites
         self._redelivery = Redelivery(site, sites, options, outbox, self._mailbag, self._round_trips, self._ways)
-        self._renewal = Renewal(setup.site, setup.sites, RENEWAL_PATIENCE * options.patience, outbox)
-        lists = Lists(setup.site, setup.sites, setup.topology, options.lists, options.unsafe_lists)
-        self._streams = Streams(setup.site, setup.sites, setup.groups, lists)
+        self._renewal = Renewal(site, sites, RENEWAL_PATIENCE * options.patience, outbox)
+        lists = Lists(site, sites, setup.topology, options.lists, options.unsafe_lists)
+        self._streams = Streams(site, sites, setup.groups, lists)
         self._reception = Reception(options, self._storage, outbox, len(setup.groups) > 1)
         self._reports = Reports(setup.site, options, self._streams, self._ways, outbox)
-        self._sites = setup.sites
+        self._sites = sites
         self._until_report = options.report_periods  # periods; then `_report`
         self._until_measure = options.measure_periods
         self._measured: SiteId = setup.site  # the last host that was pinged
         self.stat_dropped = 0  # what peers should not have sent
-
-    # Questions
 
     def room(self) -> int:
         """What the slowest host that reports takes; one that is silent may be cut off, and holds nobody back."""
@@ -130,13 +129,12 @@ class CoordinatorTree(Machine):
         return True
 
     def stream(self, group: GroupId, origin: SiteId) -> Stream | None:
-        """What this site knows of a stream, None if it never heard of it; for tests and for people who watch."""
+        """What this site knows of a stream, None if it never heard of it; for people who watch."""
         return self._streams.known(group, origin)
 
     # The contract
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        self._ways.begin(self._life)
         self._storage.recall(records, self._site, self._streams)
         for stream in self._streams.all:
             if stream.received:
@@ -177,7 +175,8 @@ class CoordinatorTree(Machine):
         return seqno
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        self._ways.heard_at[source] = now
+        if self._ways.enabled:
+            self._ways.heard_at[source] = now
         if isinstance(message, Relay):
             self._on_relay(now, source, message)
         elif isinstance(message, Links):

@@ -112,6 +112,13 @@ class CoordinatorTreeOptions(Options, frozen=True):
         Literal["none", "fifo"],
         Meta(description="`none` delivers at once, out of order; `fifo` waits for the earlier ones of the source."),
     ] = "none"
+    relays: Annotated[
+        bool,
+        Meta(
+            description="Where a link stays dead, others pass messages on. false is the paper's network, which finds a "
+            "way by itself where there is one."
+        ),
+    ] = True
     lists: Annotated[
         dict[str, dict[str, tuple[str, ...]]],
         Meta(

@@ -322,7 +322,7 @@ class Redelivery:
             stream.silent += 1
             if stream.silent == self._silence:
                 self.raise_alarm(now, stream)
-        if seat.probing and stream.silent >= self._silence:
+        if seat.probing and stream.silent >= self._silence and self._ways.enabled:
             seat.alone += 1
             if is_time_to_seek(seat.alone):
                 self._ways.seek(now)  # perhaps the source is out of direct reach only

@@ -88,7 +88,6 @@ PROTOCOL: Protocol = Protocol(
         note="atomic: what needs a failed site waits for it; non-atomic: net of rollbacks, and a majority must be up",
     ),
     limits=limits_of,
-    neglects=("held: messages in a quiet group", "quiet: (bound 60 s)"),
     liveness_us=15_000_000,
     variations={"failures": ("atomic", "non_atomic")},
     expects=("views", "rollbacks"),

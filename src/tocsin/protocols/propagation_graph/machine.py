@@ -59,6 +59,9 @@ class PropagationGraph(Machine):
     def quiet(self) -> bool:
         return self._asked.is_empty() and self._recovery.is_settled() and self._passing.is_settled()
 
+    def groups(self) -> list[list[SiteId]] | None:
+        return [list(members) for members in self._passing.graphs.newest.groups]
+
     # What happens
 
     def on_start(self, now: Micros, records: list[Record]) -> None:

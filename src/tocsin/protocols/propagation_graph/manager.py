@@ -280,9 +280,11 @@ class Manager:
     # The outcome
 
     def on_newest(self, now: Micros, decision: Decision) -> Decision | None:
-        """Another graph is the newest. Who made it tells everybody; what is still wanted comes into the next."""
+        """Another graph is the newest. Who brought it about tells everybody; what is still wanted comes into the next.
+        It may be another's that this site has found voted for, and who made it may not know of it."""
+        has_decided = self._value is not None and self._value == decision and self._ballot != 0
         self.recall_newest(decision)
-        self._unheard = list(self._others) if decision.by == self._site else []
+        self._unheard = list(self._others) if has_decided or decision.by == self._site else []
         self._tellings = 0
         self._tell(now)
         return self._maybe_start(now)
@@ -300,13 +302,13 @@ class Manager:
                 del self._changes[(asker, number)]
 
     def resume(self, now: Micros) -> None:
-        """After a restart: hear what is new, and tell again."""
+        """After a restart: hear what is new, or tell again what is new to others; this site may have told it."""
         newest = self._graphs.newest
-        if self._others:
-            self._outbox.multicast(self._others, Hello(newest.number))
-        if newest.by == self._site and newest.number > 0:
+        if newest.number > 0:
             self._unheard = list(self._others)
             self._tell(now)
+        elif self._others:
+            self._outbox.multicast(self._others, Hello(newest.number))
 
     def _tell(self, now: Micros) -> None:
         if self._unheard:

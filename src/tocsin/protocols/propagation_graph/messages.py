@@ -262,6 +262,7 @@ class Hello(Message, frozen=True):
 
     kind: ClassVar[str] = "hello"
     number: Number
+    known: Number = 0  # who waits for the end of a group: the last graph that it knows of
     ranks: tuple[Pair, ...] = ()  # (group, messages of this graph) of dead groups whose members the sender was of
     places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of those
 

@@ -68,4 +68,4 @@ class Standing:
         stage = self._graphs.present
         known = [group for group in self.awaited() if self._site not in stage.graph.decision.away]
         ranks = tuple([(group, stage.rank(group)) for group in known])
-        return Hello(stage.number, ranks, tuple(self._places.of_groups(tuple(known))))
+        return Hello(stage.number, self.base().number, ranks, tuple(self._places.of_groups(tuple(known))))

@@ -67,7 +67,7 @@ class Watching:
 
     def on_hello(self, now: Micros, source: SiteId, hello: Hello) -> None:
         """Tell a site that is back what it has missed, and wish for a graph with it, once it is here."""
-        self._decided.send_after(source, hello.number)
+        self._decided.send_after(source, max(hello.number, hello.known))
         if hello.ranks:
             self._decided.send_ends(source, [group for group, _ in hello.ranks], hello.number)
             if self._wishes.note_revival(hello):

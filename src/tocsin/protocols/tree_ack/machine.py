@@ -73,7 +73,6 @@ class TreeAck(Machine):
         outbox.life = (setup.incarnation - FIRST_INCARNATION) << LIFE_BITS
         self._site = setup.site
         self._sites = setup.sites
-        self._groups = setup.groups
         self._outbox = outbox
         self._first_seqno = setup.first_seqno  # our numbers below are of an earlier incarnation
         self._window: int = options.window
@@ -84,15 +83,8 @@ class TreeAck(Machine):
         self._announcements = Announcements(setup.site, options.announce_us, self._broadcasts, self._peers, outbox)
         self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
-        self._restart = Restart(
-            setup.site,
-            setup.sites,
-            len(setup.groups),
-            options.window,
-            self._peers,
-            self._broadcasts,
-            self._store,
-        )
+        site, sites, groups = setup.site, setup.sites, len(setup.groups)
+        self._restart = Restart(site, sites, groups, options.window, self._peers, self._broadcasts, self._store)
         self._restart.is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
         self._greeting: set[SiteId] = set()  # sites that must answer our Hello; none has failed
         self.stat_dropped = 0  # messages that no correct site would have sent
@@ -100,7 +92,7 @@ class TreeAck(Machine):
     # Questions
 
     def room(self) -> int:
-        if self._restart.is_anew or any(self._pulls.wants_own(group) for group in range(len(self._groups))):
+        if self._restart.is_anew or self._pulls.lacks_own():
             return 0  # which of our messages was the last one is not known yet
         under_way = 0
         for stream in self._broadcasts.own_streams():
@@ -188,7 +180,10 @@ class TreeAck(Machine):
         elif isinstance(message, Request):
             self._pulls.on_request(source, message)
         elif isinstance(message, Batch):
+            had_own = self._pulls.lacks_own()
             self._pulls.on_batch(now, source, message)
+            if had_own and not self._pulls.lacks_own():
+                self._learn_who_has_own(now)
         elif isinstance(message, Noted):
             self._announcements.on_noted(source, message)
         elif isinstance(message, Probe) and not message.answer:
@@ -313,6 +308,14 @@ class TreeAck(Machine):
             if not self._peers.perfect:  # otherwise the detector tells everybody, and they greet us
                 self._greet(now, site)
         self._restart.maybe_settle(now)
+
+    def _learn_who_has_own(self, now: Micros) -> None:
+        """We have again what an earlier incarnation of ours had sent: who else has it?"""
+        for stream in self._broadcasts.own_streams():
+            self._broadcasts.maybe_announce(now, stream)
+            for site in sorted(stream.behind):
+                if site not in self._peers.failed:
+                    self._greet(now, site)
 
     def _on_hello(self, now: Micros, source: SiteId, hello: Hello, was_wrong: bool) -> None:
         if not self._peers.perfect and hello.life > self._peers.lives[source]:

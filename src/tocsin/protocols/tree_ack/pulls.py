@@ -50,6 +50,9 @@ class Pulls:
         """Whether an earlier incarnation of this site has sent messages that we lack: others have them."""
         return self._site in self.catchups[group].wanted
 
+    def lacks_own(self) -> bool:
+        return any(self._site in catchup.wanted for catchup in self.catchups)
+
     def is_helper(self, site: SiteId) -> bool:
         return any(catchup.helper == site for catchup in self.catchups)
 

@@ -3,7 +3,8 @@ happened in, or inside a `missed` that was told there. Where positions are not t
 stands for any one message.
 
 Owed to everyone: who is up and can be reached, and was in the group when the sender saw it delivered and is now. Where
-a protocol promises agreement of correct sites only, a sender that never comes back binds nobody.
+a protocol promises agreement of correct sites only, a sender that never comes back binds nobody. What a lost disk alone
+had nobody can give or tell: not even its sender, who comes back with another disk.
 """
 
 from tocsin.core.machine import GroupId, SiteId
@@ -21,6 +22,8 @@ def first_gone(ending: Ending) -> str:
         sender = origin_of(name)
         if not uniform and sender not in up:
             continue
+        if _is_lost(ending.notes, name, sender, reach):
+            continue
         for site in _owed_to(ack, sender, reach):
             if (
                 site in up
@@ -32,6 +35,17 @@ def first_gone(ending: Ending) -> str:
                     "it nor was told that it missed it"
                 )
     return ""
+
+
+def _is_lost(notes: Notes, name: int, sender: SiteId, reach: str) -> bool:
+    """Whether its sender had it on a disk that is no more, and nobody else has it, or was said to."""
+    if not any(site == sender and name in _all_of(log) for site, log in notes.past):
+        return False
+    return reach == "here" or not any(name in _all_of(log) for log in notes.logs)
+
+
+def _all_of(log: Log) -> list[int]:
+    return [name for names in log.told.values() for name in names]
 
 
 def _owed_to(ack: Acknowledged, sender: SiteId, reach: str) -> list[SiteId]:

@@ -18,7 +18,9 @@ class Claim(NamedTuple):
 
     site: str
     life: int
-    ticket: int  # the position of the call: no two have the same
+    ticket: (
+        int  # as its caller called it, so that it can also end a call whose answer it never got; no two are the same
+    )
 
 
 class LockState:
@@ -32,7 +34,7 @@ class LockState:
 
     def apply(self, operation: str, arguments: list[Any], caller: Caller) -> object:
         if operation == "acquire":
-            claim = Claim(caller.site, caller.life, caller.position)
+            claim = Claim(caller.site, caller.life, arguments[0] if arguments else caller.position)
             self.waiting.append(claim)
             self._maybe_grant()
             return claim.ticket

@@ -12,7 +12,7 @@ from tocsin.state.states import Caller
 class Taken(NamedTuple):
     site: str
     life: int
-    ticket: int  # the position of the call that takes it
+    ticket: int  # of the call that takes it, as of locks
 
 
 class QueueState:
@@ -35,9 +35,10 @@ class QueueState:
             self._match()
             return caller.position
         if operation == "take":
-            self.waiting.append(Taken(caller.site, caller.life, caller.position))
+            ticket = arguments[0] if arguments else caller.position
+            self.waiting.append(Taken(caller.site, caller.life, ticket))
             self._match()
-            return caller.position
+            return ticket
         if operation == "done":
             item, ticket = arguments
             if self.taken.get(item) != Taken(caller.site, caller.life, ticket):

@@ -23,7 +23,7 @@ from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
-from tocsin.core.renewal import OF_EACH_GROUP, RENEW, Renewal
+from tocsin.core.renewal import RENEW, Renewal
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
 from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 
@@ -41,9 +41,10 @@ class AckAll(Machine):
         self._use_multicast: bool = options.multicast
         self._numbers = OwnNumbers(setup.first_seqno)
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
+        self._sent: list[int] = [0] * len(setup.groups)  # by group: own messages
         self._received = ReceivedNumbers()
         self._records = Records(outbox, options.records_max)
-        self._renewal = Renewal(setup, options.resend_us, OF_EACH_GROUP, self._records, outbox)
+        self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, self._records, outbox)
 
     def room(self) -> int:
         return self._window - len(self._own.outstanding) if self._renewal.is_over else 0
@@ -61,9 +62,12 @@ class AckAll(Machine):
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
             self._numbers.resume(record.next_seqno)
+            self._sent = list(record.sent)
             for origin, ranges in record.received:
                 self._received.recall(origin, ranges)
         elif isinstance(record, Sent):
+            if record.seqno >= self._numbers.following:
+                self._sent[record.group] += 1  # else the summary has counted it
             self._numbers.recall(record.seqno)
             waiting = self._others(record.group)
             if waiting:
@@ -78,6 +82,7 @@ class AckAll(Machine):
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._numbers.take()
+        self._sent[group] += 1
         self._records.persist(Sent(group, seqno, payload))
         data = Data(group, self._site, seqno, payload)
         waiting = self._others(group)
@@ -96,7 +101,7 @@ class AckAll(Machine):
         elif isinstance(message, Ack):
             self._on_ack(source, message.seqno)
         elif isinstance(message, Enquiry):
-            self._renewal.answer(source, message, self._received.marks())
+            self._renewal.answer(source, message, self._received.marks(), self._sent)
         elif isinstance(message, Account):
             self._on_account(source, message)
 
@@ -152,7 +157,7 @@ class AckAll(Machine):
         return True
 
     def _fold(self) -> None:
-        records: list[Record] = [Summary(self._numbers.following, self._received.all_ranges())]
+        records: list[Record] = [Summary(self._numbers.following, tuple(self._sent), self._received.all_ranges())]
         records.extend(self._renewal.records())
         for outstanding in self._own.outstanding.values():
             data = outstanding.data

@@ -69,6 +69,7 @@ class Lamport(Machine):
         self._reserved = 0  # on disk: every stamp sent from here is below it
         self._numbers = OwnNumbers(setup.first_seqno)
         self._sent: list[int] = [0] * setup.sites  # by site: messages broadcast to it
+        self._sent_to: list[int] = [0] * len(setup.groups)  # by group: own messages
         self._channels: list[Channel] = [Channel() for _ in range(setup.sites)]  # by site; the own one is idle
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._pending: list[tuple[int, SiteId, int, GroupId, bytes]] = []  # (stamp, origin, seqno, …), sorted; durable
@@ -106,6 +107,7 @@ class Lamport(Machine):
             self._reserved = record.reserved
             self._delivered = (record.delivered_stamp, record.delivered_origin)
             self._sent = list(record.sent)
+            self._sent_to = list(record.groups)
             for site in range(self._sites):
                 self._channels[site].received = record.received[site]
                 self._channels[site].heard = record.heard[site] - 1
@@ -134,6 +136,7 @@ class Lamport(Machine):
         self._clock = max(self._clock, record.stamp)
         self._numbers.recall(record.seqno)
         if not record.counted:
+            self._sent_to[record.group] += 1
             for site in self._groups[record.group]:
                 self._sent[site] += 1
             if self._site in self._groups[record.group]:
@@ -150,6 +153,7 @@ class Lamport(Machine):
         places = tuple([self._sent[site] for site in self._groups[group]])
         data = Data(group, self._site, seqno, self._clock, places, payload)
         self._records.persist(Sent(group, seqno, data.stamp, places, False, payload))
+        self._sent_to[group] += 1
         for site in self._groups[group]:
             self._sent[site] += 1
             self._announced[site] = data.stamp
@@ -169,7 +173,7 @@ class Lamport(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Enquiry):
-            self._renewal.answer(source, message, (self._next_place(source), self._clock))
+            self._renewal.answer(source, message, (self._next_place(source), self._clock), self._sent_to)
         elif isinstance(message, Account):
             self._on_account(source, message)
         elif not self._renewal.is_over:
@@ -380,6 +384,7 @@ class Lamport(Machine):
                 tuple(self._sent),
                 tuple([channel.received for channel in self._channels]),
                 tuple([channel.heard + 1 for channel in self._channels]),
+                tuple(self._sent_to),
             )
         ]
         records.extend(self._renewal.records())

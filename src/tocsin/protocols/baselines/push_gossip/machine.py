@@ -26,7 +26,7 @@ from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
-from tocsin.core.renewal import OF_EACH_GROUP, RENEW, Renewal
+from tocsin.core.renewal import ASKS_BY_LUCK, OF_EACH_GROUP, RENEW, Renewal
 from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
 from tocsin.protocols.baselines.push_gossip.options import PushGossipOptions
 
@@ -65,7 +65,7 @@ class PushGossip(Machine):
         self._received = ReceivedNumbers()
         self._rumours: dict[tuple[SiteId, int], Rumour] = {}  # oldest first
         self._records = Records(outbox, options.records_max)
-        self._renewal = Renewal(setup, options.step_us, OF_EACH_GROUP, self._records, outbox)
+        self._renewal = Renewal(setup, options.step_us, OF_EACH_GROUP, self._records, outbox, ASKS_BY_LUCK)
 
     def room(self) -> int:
         return ROOM_WITHOUT_LIMIT if self._renewal.is_over else 0
@@ -131,13 +131,18 @@ class PushGossip(Machine):
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew, and is told what the others have: that is missed here, and never delivered."""
         if self._renewal.on_account(source, account):
-            self._renewal.tell_missed()
-            for _, marks in self._renewal.answers():
-                self._received.adopt(marks)
-            self._fold()
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._renewal.tell_missed()
+        for _, marks in self._renewal.answers():
+            self._received.adopt(marks)
+        self._fold()
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == RENEW:
+            if self._renewal.maybe_give_up():
+                self._begin_anew()
             self._renewal.ask(now)
         else:
             self._step(now)

@@ -7,9 +7,11 @@ from typing import Final
 
 from tocsin.core.machine import Outbox, SiteId
 from tocsin.protocols.baselines.sequencer.log import Log
-from tocsin.protocols.baselines.sequencer.messages import Have, Status
+from tocsin.protocols.baselines.sequencer.messages import Have, Lacks, Status
 from tocsin.protocols.baselines.sequencer.terms import NOBODY, Terms
 from tocsin.protocols.baselines.sequencer.timers import Timers
+
+ASKS_MAX: Final = 8  # whether everybody has what is here is asked so often: 0.3^8 of all answers are lost
 
 PASS: Final = "PASS"  # nobody has said that it took the token
 
@@ -36,6 +38,8 @@ class TokenSite:
         self.have: list[int] = [0] * self._sites  # by site: what it surely has of this term's order
         self.absent: list[SiteId] = []  # a minority that is not on the token list: the term's leader suspects them
         self._checked_end = 0  # the end of the order when the orderer last asked who is behind
+        self._asked_end = 0  # the end of the order when this site last asked whether it is everywhere …
+        self._asks = 0  # … and how often it did
         self._told_end = 0  # the end of the order when everybody was last told that it is everywhere
 
     # Questions
@@ -68,7 +72,14 @@ class TokenSite:
             for site in self._to_check():
                 if self.have[site] < self._log.matched:
                     return True
-        return False
+        return self._lacks_stable()
+
+    def _lacks_stable(self) -> bool:
+        """Whether another orders, and has not said yet that everybody has what is here: its word may be lost."""
+        if self._asked_end != self._log.end():
+            self._asked_end = self._log.end()
+            self._asks = 0
+        return not self.here and self.orderer != NOBODY and self._asks < ASKS_MAX and self._log.stable < self._asked_end
 
     def status(self, ask: bool = False) -> Status:
         """The orderer's word, or where the token is."""
@@ -197,5 +208,8 @@ class TokenSite:
         """The orderer asks those who have not said that they have what was there at the last look."""
         behind = [site for site in self._to_check() if self.have[site] < self._checked_end]
         self._checked_end = self._log.end()
+        if self._lacks_stable() and self.orderer != self._site:
+            self._asks += 1
+            self._outbox.send(self.orderer, Lacks(self._terms.term, self._log.matched))
         if behind and self.here:
             self._outbox.multicast(behind, self.status(True))

@@ -75,7 +75,9 @@ class TwoPhase(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Enquiry):
-            self._renewal.answer(source, message, (self._member.clock, *self._source.next_places()))
+            self._renewal.answer(
+                source, message, (self._member.clock, *self._source.next_places()), self._source.places
+            )
         elif isinstance(message, Account):
             self._on_account(source, message)
         elif not self._renewal.is_over:

@@ -97,7 +97,7 @@ class Source:
 
     def _stable(self, group: GroupId) -> int:
         """Places of ours in this group below this are agreed at every member."""
-        least = self.places[group]
+        least = self.next_places()[group]  # of what is not over here, everybody must still know the outcome
         for site in self._member.others(group):
             least = min(least, self._member_done.get((group, site), 0))
         stream = self._member.stream(self._site, group)

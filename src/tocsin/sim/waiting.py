@@ -1,4 +1,4 @@
-"""What a site notes beside its machine: input that waits while it is slow or stopped, and broadcasts that were taken."""
+"""What a site notes beside its machine: input that waits while it is slow or stopped, and what it was given to send."""
 
 from tocsin.core.effects import Effect
 from tocsin.core.machine import GroupId, SiteId

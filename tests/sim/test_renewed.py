@@ -1,6 +1,6 @@
 """What the simulator does with a site that begins anew: as the live runtime does (`live/asking.py`)."""
 
-from tests.sim.test_faults import happen
+from tests.sim.happenings import happen
 from tests.sim.worlds import SmallWorld, Word
 from tocsin.core.machine import FIRST_INCARNATION, RENEWAL_GAP
 from tocsin.sim import faults

@@ -1,6 +1,6 @@
 """What `counter_token` holds and sends at the most; docs/protocols/counter_token.md has the same in words."""
 
-from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
+from tocsin.protocols.counter_token.context import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.options import CounterTokenOptions
 from tocsin.protocols.limits import Limits, per_second
 

@@ -37,6 +37,7 @@ from tocsin.protocols.counter_token.voting import Voting
 CHANGE: Final = "CHANGE"  # the next step of a change of view
 DECIDE: Final = "DECIDE"  # tell the decision again
 TICKS: Final = 4  # times that the silent are asked before it is done without them
+PATIENCE_DOUBLINGS: Final = 2  # of `change_us`
 ACCEPT_TRIES_MAX: Final = 3  # Accepts sent before a new ballot
 DECIDE_TRIES_MAX: Final = 5  # times the decision is told unasked
 
@@ -67,6 +68,7 @@ class Changing(Changes):
         self._change: Change | None = None
         self._seen = 0  # largest ballot heard of
         self._attempts = 0  # changes tried since the last view
+        self.waiting = False  # a change is under way: the timer runs
         self._decide_tries = 0
         self.joiners: list[SiteId] = []  # sorted; asked to be let in, or for their votes
         self.leaving: list[SiteId] = []  # sorted; said that they stop
@@ -109,7 +111,7 @@ class Changing(Changes):
             self.joiners = sorted([*self.joiners, site])
         change = self._change
         if change is not None and change.view is None and site not in change.promises:
-            self._relay.send(site, Prepare(change.ballot, self._context.view_number()))
+            self._relay.send(site, Prepare(change.ballot, self._attempts))
 
     def note_ballot(self, ballot: int) -> None:
         """Somebody has promised it."""
@@ -158,18 +160,28 @@ class Changing(Changes):
         self._change = change
         change.promises[self._context.site] = self._voting.own_promise(ballot)
         self._attempts += 1
-        self._relay.multicast(self._everyone(), Prepare(ballot, self._context.view_number()))
-        self._outbox.set_timer(CHANGE, 0, now + self._tick_us())
+        self._relay.multicast(self._everyone(), Prepare(ballot, self._attempts))
+        self._set_tick(now)
         self._maybe_propose(now, False)
 
-    def _patience_us(self) -> int:
-        """Doubling, and different at each site, so that two coordinators do not go on disturbing each other."""
-        step = self._context.options.change_us
-        tries = min(self._attempts - 1 if self._attempts > 0 else 0, 4)
-        return (step + step * self._context.site // 8) << tries
+    def _patience_us(self, attempt: int) -> int:
+        """How long a coordinator waits for answers before it does without."""
+        step: int = self._context.options.change_us
+        return step << min(max(0, attempt - 1), PATIENCE_DOUBLINGS)
+
+    def _set_tick(self, now: Micros) -> None:
+        self._outbox.set_timer(CHANGE, 0, now + self._tick_us())
+        self.waiting = True
 
     def _tick_us(self) -> int:
-        return max(1, self._patience_us() // TICKS)
+        return max(1, self._patience_us(self._attempts) // TICKS)
+
+    def _wait(self, now: Micros, attempt: int) -> None:
+        """Look again when the coordinator has had its time, twice; each site after another time."""
+        step: int = self._context.options.change_us
+        wait_us = 2 * self._patience_us(attempt) + step * self._context.site // 4
+        self._outbox.set_timer(CHANGE, 0, now + wait_us)
+        self.waiting = True
 
     # The members' part
 
@@ -189,7 +201,7 @@ class Changing(Changes):
             self._attempts += 1
         elif self._change is None:
             self._order.show_alone()  # asked again: the coordinator has found no majority
-        self._outbox.set_timer(CHANGE, 0, now + 2 * self._patience_us())
+        self._wait(now, prepare.attempt)
         self._relay.answer(source, self._voting.own_promise(prepare.ballot), relayed)
         return False
 
@@ -199,7 +211,7 @@ class Changing(Changes):
         if change is None or refuse.ballot != change.ballot or change.view is not None:
             return
         self._change = None
-        self._outbox.set_timer(CHANGE, 0, now + self._patience_us())
+        self._wait(now, self._attempts)
 
     def on_accept(self, now: Micros, source: SiteId, accept: Accept, relayed: bool) -> None:
         context = self._context
@@ -215,7 +227,7 @@ class Changing(Changes):
             self._installing.freeze()
             self._change = None
             self._voting.accept(view)
-            self._outbox.set_timer(CHANGE, 0, now + 2 * self._patience_us())
+            self._wait(now, self._attempts)
         self._relay.answer(source, Accepted(view.ballot, context.incarnation), relayed)
 
     # The coordinator's part
@@ -253,7 +265,7 @@ class Changing(Changes):
             self._voting.accept(view)
             change.accepted[self._context.site] = self._context.incarnation
         self._relay.multicast([site for site in view.members if site != self._context.site], Accept(view))
-        self._outbox.set_timer(CHANGE, 0, now + self._tick_us())
+        self._set_tick(now)
         self._maybe_decide(now)
         return True
 
@@ -299,6 +311,7 @@ class Changing(Changes):
 
     def on_change_timer(self, now: Micros) -> None:
         """The change does not get on."""
+        self.waiting = False
         if self._context.status != FROZEN:
             return
         change = self._change
@@ -317,12 +330,12 @@ class Changing(Changes):
             change.suspects = []  # everybody counts now
             change.promises[self._context.site] = self._voting.own_promise(change.ballot)
         silent = [site for site in self._everyone() if site not in change.promises]
-        prepare = Prepare(change.ballot, self._context.view_number())
+        prepare = Prepare(change.ballot, self._attempts)
         if change.ticks % TICKS == TICKS // 2:
             self._relay.flood(silent, prepare)
         else:
             self._relay.multicast(silent, prepare)
-        self._outbox.set_timer(CHANGE, 0, now + self._tick_us())
+        self._set_tick(now)
 
     def _press_for_votes(self, now: Micros, change: Change) -> None:
         assert change.view is not None
@@ -332,7 +345,7 @@ class Changing(Changes):
             return
         silent = [site for site in change.view.members if site not in change.accepted and site != self._context.site]
         self._relay.flood(silent, Accept(change.view))
-        self._outbox.set_timer(CHANGE, 0, now + self._tick_us())
+        self._set_tick(now)
 
     # The decision
 
@@ -357,6 +370,7 @@ class Changing(Changes):
         self.joiners = [site for site in self.joiners if site not in view.members]
         self.leaving = [site for site in self.leaving if site in view.members]
         self._outbox.cancel_timer(CHANGE, 0)
+        self.waiting = False
         self._outbox.cancel_timer(DECIDE, 0)
         self._installing.install(now, view)
         self._drop_wishes()
@@ -365,6 +379,7 @@ class Changing(Changes):
         """No change is sought here any more."""
         self._change = None
         self._outbox.cancel_timer(CHANGE, 0)
+        self.waiting = False
         self._outbox.cancel_timer(DECIDE, 0)
 
     def is_coordinating(self) -> bool:

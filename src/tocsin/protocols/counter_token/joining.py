@@ -2,8 +2,8 @@
 
 A site in no view asks everybody (`Join`). A member of a view that goes on invites it and tells how far the groups are.
 A site that is far behind fetches first, so that nobody has to wait for it; then it asks again, and the next owner of
-the token changes the view. A voter that nobody invites starts a change itself: perhaps all are outside. A site whose vote
-does not count, because its disk is a new one, asks again once it is a member and has everything.
+the token changes the view. A voter that nobody invites starts a change itself: perhaps all are outside. A site whose
+vote does not count, because its disk is a new one, asks again once it is a member and has everything.
 
 Who stops says so (`Bye`), and the others go on at once. It stays a voter. When it comes back, it asks like anybody.
 """
@@ -90,7 +90,7 @@ class Joining:
         if context.status == ACTIVE:
             self.maybe_ask_for_vote(now)
         elif context.status == FROZEN and not self.is_removed and not self._catching_up.running:
-            if self._voting.is_voter() and not self._invited and not self._changing.is_coordinating():
+            if self._voting.is_voter() and not self._invited and not self._changing.waiting:
                 self._changing.start(now, [])
             if context.status == FROZEN:
                 self._ask(now)

@@ -57,6 +57,7 @@ from tocsin.protocols.counter_token.messages import (
     Promise,
     Refuse,
     Relayed,
+    RelayedData,
     Removed,
     Request,
     Token,
@@ -199,7 +200,7 @@ class CounterToken(Machine):
             self._context.stat_dropped += 1
         elif self._context.status != LEFT:
             self._relay.note_heard(source)
-            if isinstance(message, Relayed):
+            if isinstance(message, (Relayed, RelayedData)):
                 if self._relay.on_relayed(source, message):
                     self._on_message(now, message.source, message.inner, True)
             else:
@@ -310,7 +311,7 @@ class CounterToken(Machine):
     def _after(self, now: Micros) -> None:
         """What a step may have brought about."""
         context = self._context
-        if context.view_number() != self._seen_view:
+        if context.status == ACTIVE and context.view_number() != self._seen_view:
             self._seen_view = context.view_number()
             self._joining.on_installed(now)
         if self._order.lagging and not self._catching_up.running and context.status == ACTIVE:

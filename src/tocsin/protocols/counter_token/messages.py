@@ -140,7 +140,7 @@ class Prepare(Message, frozen=True):
 
     kind: ClassVar[str] = "view"
     ballot: Claimed
-    view: ViewNumber  # the view that it is in
+    attempt: Claimed  # the coordinator's changes without success: the more, the longer it waits
 
     def brief(self, names: list[str]) -> str:
         return f"Prepare({self.ballot})"
@@ -277,8 +277,7 @@ class Relayed(Message, frozen=True):
     number: Claimed  # tells a message from its copies
     path: Sites  # the sites still to pass, the target last
     inner: (
-        Data
-        | Token
+        Token
         | Holding
         | Hurry
         | Request
@@ -292,8 +291,22 @@ class Relayed(Message, frozen=True):
         | Invite
         | Bye
         | Fetch
-        | Transfer
     )
+
+    def brief(self, names: list[str]) -> str:
+        targets = " ".join(name_of(site, names) for site in self.targets)
+        return f"Relayed({name_of(self.source, names)} to {targets}: {self.inner.brief(names)})"
+
+
+class RelayedData(Message, frozen=True):
+    """The same with messages of applications."""
+
+    kind: ClassVar[str] = "data"
+    source: Claimed
+    targets: Sites
+    number: Claimed
+    path: Sites
+    inner: Data | Transfer
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return self.inner.carries()
@@ -303,4 +316,4 @@ class Relayed(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         targets = " ".join(name_of(site, names) for site in self.targets)
-        return f"Relayed({name_of(self.source, names)} to {targets}: {self.inner.brief(names)})"
+        return f"RelayedData({name_of(self.source, names)} to {targets}: {self.inner.brief(names)})"

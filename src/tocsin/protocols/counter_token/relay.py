@@ -25,13 +25,13 @@ from tocsin.protocols.counter_token.messages import (
     Promise,
     Refuse,
     Relayed,
+    RelayedData,
     Request,
     Token,
     Transfer,
 )
 
 CAN_BE_RELAYED = (
-    Data,
     Token,
     Holding,
     Hurry,
@@ -46,7 +46,6 @@ CAN_BE_RELAYED = (
     Invite,
     Bye,
     Fetch,
-    Transfer,
 )
 UNHEARD_TURNS: Final = 3  # turns of another that were not heard before its link counts as dead
 COPIES_MAX: Final = 128  # relayed messages of one source that are remembered, to tell copies
@@ -88,8 +87,9 @@ class Relay:
             return
         self._outbox.multicast(targets, message)
         others = [site for site in self._context.everybody if len(targets) > 1 or site != targets[0]]
-        if others and isinstance(message, CAN_BE_RELAYED):
-            self._outbox.multicast(others, Relayed(self._site, tuple(targets), self._next_number(), (), message))
+        relayed = self._wrapped(tuple(targets), (), message)
+        if others and relayed is not None:
+            self._outbox.multicast(others, relayed)
 
     def answer(self, target: SiteId, message: Message, relayed: bool) -> None:
         """Answer somebody whose message came directly, or round."""
@@ -100,13 +100,19 @@ class Relay:
 
     def _send_round(self, target: SiteId, message: Message) -> None:
         path = self._path(target)
-        if path and isinstance(message, CAN_BE_RELAYED):
-            relayed = Relayed(self._site, (target,), self._next_number(), tuple(path[1:]), message)
-            self._outbox.send(path[0], relayed)
+        if path:
+            relayed = self._wrapped((target,), tuple(path[1:]), message)
+            if relayed is not None:
+                self._outbox.send(path[0], relayed)
 
-    def _next_number(self) -> int:
+    def _wrapped(self, targets: tuple[int, ...], path: tuple[int, ...], message: Message) -> Message | None:
+        """A message as others pass it on; None if it is not of those that go round."""
         self._number += 1
-        return self._number
+        if isinstance(message, (Data, Transfer)):
+            return RelayedData(self._site, targets, self._number, path, message)
+        if isinstance(message, CAN_BE_RELAYED):
+            return Relayed(self._site, targets, self._number, path, message)
+        return None
 
     def _path(self, target: SiteId) -> list[SiteId]:
         """The shortest way over links that nobody complains of, the target last; none if there is no such way."""
@@ -130,7 +136,7 @@ class Relay:
 
     # Receiving
 
-    def on_relayed(self, source: SiteId, relayed: Relayed) -> bool:
+    def on_relayed(self, source: SiteId, relayed: Relayed | RelayedData) -> bool:
         """A message on its way, which is passed on; whether it is for this site, and for the first time."""
         context = self._context
         origin = relayed.source
@@ -146,8 +152,7 @@ class Relay:
         if relayed.path:
             following: int = relayed.path[0]
             if following < context.sites and following != self._site:
-                passed = Relayed(origin, relayed.targets, relayed.number, relayed.path[1:], relayed.inner)
-                self._outbox.send(following, passed)
+                self._outbox.send(following, _further(relayed))
         elif relayed.targets != (self._site,):
             targets = [site for site in context.everybody if site != origin and site != source]
             if targets:
@@ -181,3 +186,11 @@ class Relay:
     def start_view(self) -> None:
         """Other turns are counted from here on; what was said of links holds."""
         self._unheard.clear()
+
+
+def _further(relayed: Relayed | RelayedData) -> Message:
+    """The same with one site less to pass."""
+    path = relayed.path[1:]
+    if isinstance(relayed, RelayedData):
+        return RelayedData(relayed.source, relayed.targets, relayed.number, path, relayed.inner)
+    return Relayed(relayed.source, relayed.targets, relayed.number, path, relayed.inner)

@@ -298,7 +298,9 @@ class World(Surroundings):
 
     def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
         """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
-        or reported as missed is up to the protocol."""
+        or reported as missed is up to the protocol. A copy that is not older is the same disk."""
+        if after.incarnation == before.incarnation:
+            return
         if self.trace is not None:
             self.trace.begin_incarnation(site)
         if self.notes is not None:

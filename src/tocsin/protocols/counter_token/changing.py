@@ -216,7 +216,7 @@ class Changing(Changes):
     def on_accept(self, now: Micros, source: SiteId, accept: Accept, relayed: bool) -> None:
         context = self._context
         view = accept.view
-        if not is_sound_view(view, len(context.groups), context.sites) or context.site not in view.members:
+        if not is_sound_view(view, len(context.groups), context.sites) or not context.is_in(view):
             context.stat_dropped += 1
             return
         self._seen = max(self._seen, view.ballot)
@@ -358,7 +358,7 @@ class Changing(Changes):
         self._seen = max(self._seen, view.ballot)
         if view.ballot <= context.view_number() or context.status == LEFT:
             return False
-        if context.site not in view.members:
+        if not context.is_in(view):
             return view.ballot >= self._voting.promised
         if view.ballot >= self._voting.promised:
             self.install(now, view)

@@ -18,6 +18,7 @@ HOLD: Final = "HOLD"  # the token-owner timer
 REISSUE: Final = "REISSUE"  # the next owner has not passed the token
 LOST: Final = "LOST"  # nobody has
 HURRY: Final = "HURRY"  # ask the owner again
+DIRECT_REISSUES: Final = 2  # from this one on, the token goes by all ways
 
 
 class Circulation:
@@ -417,9 +418,10 @@ class Circulation:
             self._changes.start(now, [following])
             return
         self._unanswered += 1
-        if self._to_all:
-            self._relay.multicast([site for site in self._context.others if site != following], token)
-        self._relay.flood([following], token)
+        if self._unanswered < DIRECT_REISSUES:
+            self._send_token(token)
+        else:
+            self._relay.flood([following], token)
         self._outbox.set_timer(REISSUE, 0, now + (self._options.reissue_us << self._unanswered))
 
     def on_lost(self, now: Micros) -> None:

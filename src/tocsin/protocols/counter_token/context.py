@@ -43,7 +43,7 @@ class Context:
         self.installed = False  # whether `view` is one that this site is or was a member of
         nothing = tuple([0 for _ in setup.groups])
         nobody = tuple([tuple([0] * setup.sites) for _ in setup.groups])
-        self.view = View(0, (), (), (), (), (), 0, 0, nothing, nobody, (), ())  # the last that was installed
+        self.view = View(0, (), (), (), (), (), (), 0, 0, nothing, nobody, (), (), ())  # the last that was installed
         self.ring = self.new_ring(self.view)
         self.others: list[SiteId] = []  # members of the ring but for this site
         self.stat_dropped = 0  # messages that made no sense
@@ -59,9 +59,18 @@ class Context:
         self.ring = self.new_ring(view)
         self.others = [site for site in self.ring.members if site != self.site]
 
+    def is_in(self, view: View) -> bool:
+        """Whether this site, as it is now, is a member of a view."""
+        return self.site in view.members and member_incarnation(view, self.site) == self.incarnation
+
     def view_number(self) -> int:
         """Of the view that this site was last a member of; -1 if none."""
         return self.view.ballot if self.installed else -1
+
+
+def member_incarnation(view: View, site: SiteId) -> int:
+    """Of a member of the view."""
+    return view.incarnations[view.members.index(site)]
 
 
 class Changes(ABC):

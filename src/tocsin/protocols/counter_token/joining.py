@@ -14,7 +14,7 @@ from tocsin.core.machine import Micros, SiteId
 from tocsin.protocols.counter_token.catching_up import CatchingUp
 from tocsin.protocols.counter_token.changing import Changing
 from tocsin.protocols.counter_token.circulation import Circulation
-from tocsin.protocols.counter_token.context import ACTIVE, FROZEN, LEFT, Context
+from tocsin.protocols.counter_token.context import ACTIVE, FROZEN, LEFT, Context, member_incarnation
 from tocsin.protocols.counter_token.installing import Installing
 from tocsin.protocols.counter_token.messages import Bye, Decided, Invite, Join, Removed
 from tocsin.protocols.counter_token.order import Order
@@ -61,8 +61,10 @@ class Joining:
 
     # Asking
 
-    def _join(self, heard: int) -> Join:
-        return Join(self._context.view_number(), heard, self._attempts, self._voting.promised, False)
+    def join(self, heard: int, ready: bool = False) -> Join:
+        context = self._context
+        promised = self._voting.promised
+        return Join(context.view_number(), heard, self._attempts, context.incarnation, promised, ready)
 
     def seek(self, now: Micros) -> None:
         """In no view: ask to be let in."""
@@ -72,7 +74,7 @@ class Joining:
 
     def _ask(self, now: Micros) -> None:
         self._invited = False
-        join = self._join(self._heard)
+        join = self.join(self._heard)
         if self._attempts > 0 and self._attempts % FLOOD_ATTEMPTS == 0:
             self._relay.flood(self._context.everybody, join)
         else:
@@ -102,7 +104,7 @@ class Joining:
         if context.site not in voters or self._voting.is_voter() or context.status != ACTIVE:
             return False
         if not self._order.lagging:
-            join = Join(context.view_number(), context.view_number(), 0, self._voting.promised, True)
+            join = self.join(context.view_number(), True)
             self._relay.multicast(context.others, join)
             if self._circulation.holding:
                 self._changing.note_joiner(now, context.site)
@@ -128,9 +130,11 @@ class Joining:
         if context.status != ACTIVE:
             self._changing.note_joiner(now, source)
             return
-        if source in context.ring.place_of and not join.ready and join.view < view.ballot:
+        is_member = source in context.ring.place_of
+        same = is_member and member_incarnation(view, source) == join.incarnation
+        if same and not join.ready and join.view < view.ballot:
             self._relay.answer(source, Decided(view), relayed)  # it has missed the decision
-        elif join.heard == view.ballot or source in context.ring.place_of:
+        elif join.heard == view.ballot or is_member:
             self._let_in(now, source)
         elif (
             context.ring.owner() == context.site
@@ -169,7 +173,7 @@ class Joining:
 
     def _ask_again(self, now: Micros) -> None:
         """To those who have invited this site: let it in."""
-        join = self._join(self._heard)
+        join = self.join(self._heard)
         self._relay.multicast(self._context.everybody, join)
         self._outbox.set_timer(JOIN, 0, now + 2 * self._context.options.join_us)
 

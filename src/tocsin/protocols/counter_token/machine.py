@@ -90,7 +90,7 @@ class CounterToken(Machine):
             self._context, self._store, self._order, self._relay, self._sending, self._receiving
         )
         self._catching_up = CatchingUp(self._context, self._store, self._order, self._relay)
-        self._voting = Voting(self._context, self._store, self._order)
+        self._voting = Voting(self._context, self._store, self._order, self._sending)
         self._installing = Installing(
             self._context,
             self._store,
@@ -141,10 +141,10 @@ class CounterToken(Machine):
         """The founding members know the first view without asking."""
         context = self._context
         voters = tuple([(site, FIRST_INCARNATION) for site in context.founders])
-        nothing = context.view
-        view = View(
-            0, tuple(context.founders), voters, voters, (), (), 0, 0, nothing.positions, nothing.frontier, (), ()
-        )
+        members = tuple(context.founders)
+        first = tuple([FIRST_INCARNATION for _ in members])
+        empty = context.view
+        view = View(0, members, first, voters, voters, (), (), 0, 0, empty.positions, empty.frontier, (), (), ())
         self._changing.install(now, view)
         self._after(now)
 
@@ -242,12 +242,12 @@ class CounterToken(Machine):
     def _on_other_view(self, now: Micros, source: SiteId, token: Token, relayed: bool) -> None:
         """A token of a view that was decided without this site knowing it, or of an old one."""
         view = self._voting.accepted
-        if view is not None and view.ballot == token.view == self._voting.promised:
+        if view is not None and view.ballot == token.view == self._voting.promised and self._context.is_in(view):
             self._changing.install(now, view)
             if token.view == self._context.ring.view:
                 self._circulation.on_token(now, source, token, not relayed)
         elif token.view > self._context.view_number():
-            self._relay.answer(source, Join(self._context.view_number(), -1, 0, self._voting.promised, False), relayed)
+            self._relay.answer(source, self._joining.join(-1), relayed)
         elif self._context.status == ACTIVE and source in self._context.view.members:
             self._relay.answer(source, Decided(self._context.view), relayed)
 

@@ -123,6 +123,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ballot: Number
     members: Sites  # the token-passing-list
+    incarnations: tuple[Number, ...]  # of the members, in the same order: another is not meant
     voters: Voters
     before: Voters  # the voters until this view; a majority of both decides on it, and on what follows it
     removed: Sites  # former voters: they do not come back
@@ -133,6 +134,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, gc=False):
     frontier: tuple[tuple[Number, ...], ...]  # by group and origin: the first number not ordered, at `start`
     carried: tuple[Carried, ...]  # by place: `start` <= place < `base`
     marks: tuple[Mark, ...]  # of earlier views, by number
+    floors: tuple[tuple[Number, Number], ...]  # by member: it announces none of its messages with a smaller number
 
 
 class Prepare(Message, frozen=True):
@@ -160,6 +162,7 @@ class Promise(Message, frozen=True):
     frontier: tuple[tuple[Claimed, ...], ...]  # by group and origin, at `ordered`
     items: tuple[Item, ...]  # from there on
     lagging: bool  # it has not yet fetched everything from before the view
+    floor: Claimed  # it announces none of its own messages with a smaller number
 
     def brief(self, names: list[str]) -> str:
         items = " ".join(f"{name_of(i.sender, names)}@{i.place}{'' if i.counted else '?'}" for i in self.items)
@@ -204,6 +207,7 @@ class Join(Message, frozen=True):
     view: ViewNumber  # the last that it was a member of
     heard: ViewNumber  # the view that invited it
     attempt: Claimed
+    incarnation: Claimed
     promised: Claimed  # a smaller ballot would be refused
     ready: bool  # it is a member, has everything, and waits for its vote
 

@@ -27,6 +27,8 @@ from tocsin.protocols.counter_token.store import Store
 
 REQUEST: Final = "REQUEST"  # key: the origin whose messages are missing
 ANSWER_MESSAGES_MAX: Final = 4096  # messages sent again for one request; what is left is asked for again
+ROUND_ATTEMPTS: Final = 3  # requests in vain before they, and their answers, go by all ways
+ROUND_MESSAGES_MAX: Final = 16  # messages in such an answer: each is sent by everybody
 WAIT_MIN_US: Final = 100  # least adaptive wait: below a timer's precision in a live process
 BARE_ATTEMPTS: Final = 8  # requests for what a view took over before it is counted without: nobody here has it
 
@@ -215,7 +217,10 @@ class Receiving:
                 self._relay.multicast(self._context.others, Request(view, origin, attempt, (seqno, 1)))
         else:
             request = Request(view, origin, attempt, numbers.to_wire(ENTRY_RANGES_MAX))
-            self._relay.multicast(self._context.others, request)
+            if attempt >= ROUND_ATTEMPTS:
+                self._relay.flood(self._context.others, request)
+            else:
+                self._relay.multicast(self._context.others, request)
         self._outbox.set_timer(REQUEST, origin, now + (self._context.options.request_us << min(attempt, 3)))
         return gave_up
 
@@ -232,11 +237,13 @@ class Receiving:
         if origin >= context.sites or numbers.count() > ENTRY_MESSAGES_MAX:
             context.stat_dropped += 1
             return
-        if origin == self._site:
+        if request.attempt >= ROUND_ATTEMPTS:
+            self._answer_round(source, origin, numbers)
+        elif origin == self._site:
             self._answer_own(now, numbers)
-        else:
-            if self._is_substitute(source, origin, request.attempt):
-                self._answer_held(origin, numbers)
+        elif self._is_substitute(source, origin, request.attempt):
+            self._answer_held(origin, numbers)
+        if origin != self._site:
             if not self._single and origin in self._attempts:
                 self._hush(now, origin, numbers)
 
@@ -252,6 +259,16 @@ class Receiving:
             self._resent_at[seqno] = now
             self._sending.send_data(data)
             sent += 1
+
+    def _answer_round(self, source: SiteId, origin: SiteId, numbers: RangeSet) -> None:
+        """Nothing has come there so far: whoever has it sends it by all ways."""
+        known = self._sending.own if origin == self._site else self.held[origin]
+        sent = 0
+        for seqno in numbers.values():
+            data = known.get(seqno)
+            if data is not None and sent < ROUND_MESSAGES_MAX:
+                self._relay.flood([source], data)
+                sent += 1
 
     def _is_substitute(self, source: SiteId, origin: SiteId, attempt: int) -> bool:
         """Whether it falls to this site to answer a request in the sender's place: repeated, or the sender is away."""
@@ -294,6 +311,7 @@ class Receiving:
         for slot in ring.slots.values():
             for start, end in slot.numbers:
                 named[slot.sender].update(range(start, end))
+        floors = dict(self._context.view.floors)  # members, and what they still have to announce
         self._resent_at.clear()
         self._incomplete = []
         self._attempts.clear()
@@ -303,7 +321,7 @@ class Receiving:
             held = self.held[origin]
             for seqno in sorted(held):
                 data = held[seqno]
-                gone = origin not in ring.place_of and seqno not in named[origin]
+                gone = seqno not in named[origin] and (origin not in floors or seqno < floors[origin])
                 if gone or seqno < self._order.frontier[data.group][origin]:
                     del held[seqno]
                 else:
@@ -312,17 +330,7 @@ class Receiving:
         self.note_entries(now, list(ring.slots.values()))
 
     def forget_renewed(self, site: SiteId) -> None:
-        """A site has begun anew: what it had sent and not announced, it will never announce."""
-        named: set[int] = set()
-        for slot in self._context.ring.slots.values():
-            if slot.sender == site:
-                for start, end in slot.numbers:
-                    named.update(range(start, end))
-        held = self.held[site]
-        for seqno in sorted(held):
-            if seqno not in named:
-                self._held_bytes -= len(held.pop(seqno).payload) + MESSAGE_OVERHEAD
-                self.loose -= 1
+        """A site has begun anew, with other numbers. What it had sent goes with the view."""
         self._highest[site] = -1
 
     # Records

@@ -195,6 +195,10 @@ class Sending:
                 total += len(data.payload) + MESSAGE_OVERHEAD
         return total
 
+    def floor(self) -> int:
+        """No own message with a smaller number is still to be ordered."""
+        return min(self.own) if self.own else self._numbers.following
+
     # Records
 
     def following(self) -> int:

@@ -162,6 +162,7 @@ def propose(
     return View(
         ballot,
         tuple(members),
+        tuple([promises[site].incarnation for site in members]),
         voters,
         before,
         tuple(sorted(removed)),
@@ -172,6 +173,7 @@ def propose(
         frontier,
         tuple(carried),
         marks,
+        tuple([(site, promises[site].floor) for site in sorted(members)]),
     )
 
 
@@ -199,6 +201,8 @@ def is_sound_view(view: View, groups: int, sites: int) -> bool:
     if not _is_sound_state(view.positions, view.frontier, groups, sites) or not view.members or not view.voters:
         return False
     if len(set(view.members)) != len(view.members) or max(view.members) >= sites:
+        return False
+    if len(view.incarnations) != len(view.members):
         return False
     for site, _ in (*view.voters, *view.before):
         if site >= sites:

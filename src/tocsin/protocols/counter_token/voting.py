@@ -8,16 +8,18 @@ from tocsin.protocols.counter_token.context import Context
 from tocsin.protocols.counter_token.messages import Item, Promise, View
 from tocsin.protocols.counter_token.order import Order
 from tocsin.protocols.counter_token.records import Agreed, Doubt, Promised
+from tocsin.protocols.counter_token.sending import Sending
 from tocsin.protocols.counter_token.store import Store
 
 
 class Voting:
     """What this site has promised and voted for."""
 
-    def __init__(self, context: Context, store: Store, order: Order) -> None:
+    def __init__(self, context: Context, store: Store, order: Order, sending: Sending) -> None:
         self._context = context
         self._store = store
         self._order = order
+        self._sending = sending
         self.promised = 0  # no vote in a smaller ballot, no part in a smaller view
         self.accepted: View | None = None  # the last view voted for; at least the one that is installed
         self.in_doubt = False  # the end of the log may be missing: no vote until a view is installed
@@ -61,6 +63,7 @@ class Voting:
             tuple([tuple(front) for front in order.frontier]),
             tuple(items),
             order.lagging,
+            self._sending.floor(),
         )
 
     # Records

@@ -18,7 +18,7 @@ HOLD: Final = "HOLD"  # the token-owner timer
 REISSUE: Final = "REISSUE"  # the next owner has not passed the token
 LOST: Final = "LOST"  # nobody has
 HURRY: Final = "HURRY"  # ask the owner again
-DIRECT_REISSUES: Final = 2  # from this one on, the token goes by all ways
+ROUND_REISSUE: Final = 2  # the second time, the token goes by all ways
 
 
 class Circulation:
@@ -317,10 +317,17 @@ class Circulation:
         )
 
     def _send_token(self, token: Token) -> None:
-        if self._to_all:
+        following = self._context.ring.members[token.position]
+        if not self._to_all:
+            self._relay.send(following, token)
+        elif token.state:
             self._relay.multicast(self._context.others, token)
         else:
-            self._relay.send(self._context.ring.members[token.position], token)
+            self._outbox.multicast(self._context.others, token)
+            members = self._context.ring.members
+            self._relay.send_round(following, token)
+            if len(members) > 2:
+                self._relay.send_round(members[(token.position - 2) % len(members)], token)  # it waits to see it passed
 
     def _is_full(self, entry: StateEntry) -> bool:
         slot = self._context.ring.slots.get(self._context.ring.place_of_entry(entry))
@@ -418,10 +425,10 @@ class Circulation:
             self._changes.start(now, [following])
             return
         self._unanswered += 1
-        if self._unanswered < DIRECT_REISSUES:
-            self._send_token(token)
-        else:
+        if self._unanswered == ROUND_REISSUE:
             self._relay.flood([following], token)
+        else:
+            self._send_token(token)
         self._outbox.set_timer(REISSUE, 0, now + (self._options.reissue_us << self._unanswered))
 
     def on_lost(self, now: Micros) -> None:

@@ -70,16 +70,14 @@ class Relay:
 
     def send(self, target: SiteId, message: Message) -> None:
         self._outbox.send(target, message)
-        if self._deaf and (target, self._site) in self._deaf:
-            self._send_round(target, message)
+        self.send_round(target, message)
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
         if targets:
             self._outbox.multicast(targets, message)
             if self._deaf:
                 for target in targets:
-                    if (target, self._site) in self._deaf:
-                        self._send_round(target, message)
+                    self.send_round(target, message)
 
     def flood(self, targets: list[SiteId], message: Message) -> None:
         """Directly, and by everybody to everybody."""
@@ -98,7 +96,10 @@ class Relay:
         else:
             self.send(target, message)
 
-    def _send_round(self, target: SiteId, message: Message) -> None:
+    def send_round(self, target: SiteId, message: Message) -> None:
+        """To somebody who does not hear this site: along another way."""
+        if not self._deaf or (target, self._site) not in self._deaf:
+            return
         path = self._path(target)
         if path:
             relayed = self._wrapped((target,), tuple(path[1:]), message)

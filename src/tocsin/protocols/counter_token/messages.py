@@ -269,7 +269,8 @@ def view_text(view: View, names: list[str]) -> str:
     """A view in a transcript."""
     carried = "".join(f" {name_of(entry.sender, names)}@{entry.place}" for entry in view.carried)
     members = " ".join(name_of(site, names) for site in view.members)
-    return f"view {view.ballot}: {members}, from {view.start}{' with' + carried if carried else ''}"
+    after = f" after {view.marks[-1].view}" if view.marks else ""
+    return f"view {view.ballot}{after}: {members}, from {view.start}{' with' + carried if carried else ''}"
 
 
 class Relayed(Message, frozen=True):

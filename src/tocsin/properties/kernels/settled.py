@@ -196,6 +196,8 @@ class _Messages:
         places = np.flatnonzero(is_asked[case.sequence_log])
         self.first: Ints = np.full(case.count, -1, np.int64)  # by message: its first delivery, in `case.sequence`
         self.first[case.sequence_message[places[::-1]]] = places[::-1]
+        self._anywhere: Ints = np.full(case.count, -1, np.int64)  # … and at anybody: what only a lost disk had
+        self._anywhere[case.sequence_message[::-1]] = np.arange(len(case.sequence_message))[::-1]
         self.candidates: Flags = self._candidates(is_asked)
         self.asked: Flags = np.zeros(case.count, np.bool_)
         self.young: Flags = np.zeros(case.count, np.bool_)  # somebody lacks it who is not owed it yet
@@ -256,7 +258,7 @@ class _Messages:
     def _positions(self, messages: Ints) -> Ints:
         """In their group's sequence; NONE where nobody says it."""
         case = self._case
-        places = self.first[messages]
+        places = np.where(self.first[messages] >= 0, self.first[messages], self._anywhere[messages])
         if len(case.rows.position) == 0 or len(case.sequence) == 0:
             return np.full(len(messages), NONE)
         return np.where(places >= 0, case.rows.position[case.sequence[np.maximum(places, 0)]], NONE)

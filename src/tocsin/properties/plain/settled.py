@@ -151,6 +151,9 @@ class _Settled:
             for message, row in log.sequence.items():
                 if message not in first:
                     first[message], positions[message] = row, row.position
+        for log in run.logs.values():  # what only a lost disk had
+            for message, row in log.sequence.items():
+                positions.setdefault(message, row.position)
         given_up = {message for log in self._logs.values() for message in log.lost if run.sources.get(message) is log}
         given_up.update(*(log.duplicates for log in self._logs.values()))
         own = {message for message, log in run.sources.items() if self._logs.get(log.site) is log}

@@ -9,6 +9,7 @@ earliest position that can be had, and the application is told what it missed.
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.context import ACTIVE, LEFT, Context
 from tocsin.protocols.counter_token.messages import Fetch, Transfer
 from tocsin.protocols.counter_token.order import Order
@@ -38,19 +39,21 @@ class Fetched:
 class CatchingUp:
     """Catching up, and helping others to."""
 
-    def __init__(self, context: Context, store: Store, order: Order, relay: Relay) -> None:
+    def __init__(self, context: Context, store: Store, order: Order, relay: Relay, archive: Archive) -> None:
         groups = len(context.groups)
         self._context = context
         self._outbox = context.outbox
         self._store = store
         self._order = order
         self._relay = relay
+        self._archive = archive
         self.running = False
         self._target: list[int] = [0] * groups  # by group: where to stop, outside a view; inside, there is no stop
         self._fetched: list[list[Fetched]] = [[] for _ in range(groups)]  # by group, oldest first
         self._donors: list[list[SiteId]] = [[] for _ in range(groups)]  # by group: whom to ask, the present one first
         self._tries: list[int] = [0] * groups  # by group: since the last batch
         self._too_old: list[int] = [-1] * groups  # by group: earliest position that somebody has; -1 none
+        self._hint: list[int] = [-1] * groups  # by group: the same by a sender, who knows its own messages only
 
     # Asking
 
@@ -64,6 +67,7 @@ class CatchingUp:
             members = [site for site in context.groups[group] if site != context.site]
             if first < 0:
                 members = [site for site in members if site in context.ring.place_of]
+                members += [site for site in context.others if site not in members]  # who sent it may help
             elif first in members:
                 members.remove(first)
                 members.insert(0, first)
@@ -71,6 +75,7 @@ class CatchingUp:
             self._fetched[group] = []
             self._tries[group] = 0
             self._too_old[group] = -1
+            self._hint[group] = -1
         return self._deliver(now)
 
     def stop(self) -> None:
@@ -119,13 +124,14 @@ class CatchingUp:
         if self._too_old[group] > ends and self._tries[group] >= FETCH_ROUNDS_MAX * len(donors):
             limit = self._too_old[group]
         elif self._tries[group] >= NOBODY_ROUNDS and self._context.status == ACTIVE:
-            limit = self._target[group]
+            limit = self._hint[group] if self._hint[group] > ends else self._target[group]
         if limit > ends:
             ready = self._order.next_ready(group)
             if ready is not None:
                 limit = min(limit, ready.position)
             self._order.miss(group, min(limit, self._target[group]))
             self._too_old[group] = -1
+            self._hint[group] = -1
             self._tries[group] = 0
 
     # Answering
@@ -133,8 +139,13 @@ class CatchingUp:
     def on_fetch(self, source: SiteId, fetch: Fetch, relayed: bool) -> None:
         context = self._context
         group = fetch.group
-        if group >= len(context.groups) or not context.mine[group] or source not in context.groups[group]:
+        if group >= len(context.groups) or source not in context.groups[group]:
             context.stat_dropped += 1
+            return
+        if not context.mine[group]:
+            batch = self._archive.batch(group, fetch.position)
+            if batch is not None:
+                self._relay.answer(source, batch, relayed)
             return
         first = context.log.first(group)
         position = fetch.position
@@ -162,10 +173,14 @@ class CatchingUp:
     def on_transfer(self, now: Micros, source: SiteId, transfer: Transfer) -> bool:
         """A batch; whether all is here now."""
         group = transfer.group
-        if not self.running or group >= len(self._context.groups) or source not in self._context.groups[group]:
+        if not self.running or group >= len(self._context.groups):
             return False
         if not self._must_fetch(group) or transfer.first != self._order.ends[group]:
             return False  # late, or a copy
+        if not transfer.entries and source not in self._context.groups[group]:
+            known = self._hint[group]
+            self._hint[group] = transfer.log_first if known < 0 else min(known, transfer.log_first)
+            return False
         if not transfer.entries:
             if transfer.log_first > self._order.ends[group]:
                 known = self._too_old[group]

@@ -367,7 +367,7 @@ class Changing(Changes):
     def install(self, now: Micros, view: View) -> None:
         self._change = None
         self._attempts = 0
-        self.joiners = [site for site in self.joiners if site not in view.members]
+        self.joiners = []  # who is not in it asks again, if it is still there
         self.leaving = [site for site in self.leaving if site in view.members]
         self._outbox.cancel_timer(CHANGE, 0)
         self.waiting = False

@@ -3,10 +3,12 @@
 from typing import Final
 
 from tocsin.core.machine import Micros, SiteId
+from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.context import ACTIVE, Changes, Context
 from tocsin.protocols.counter_token.flow import Flow
 from tocsin.protocols.counter_token.messages import Holding, Hurry, StateEntry, Token
 from tocsin.protocols.counter_token.order import Order
+from tocsin.protocols.counter_token.patience import Patience
 from tocsin.protocols.counter_token.receiving import Receiving
 from tocsin.protocols.counter_token.records import Turn, TurnSlot
 from tocsin.protocols.counter_token.relay import Relay
@@ -25,7 +27,14 @@ class Circulation:
     """The token at this member."""
 
     def __init__(
-        self, context: Context, store: Store, order: Order, relay: Relay, sending: Sending, receiving: Receiving
+        self,
+        context: Context,
+        store: Store,
+        order: Order,
+        relay: Relay,
+        sending: Sending,
+        receiving: Receiving,
+        archive: Archive,
     ) -> None:
         options = context.options
         self._context = context
@@ -36,6 +45,7 @@ class Circulation:
         self._relay = relay
         self._sending = sending
         self._receiving = receiving
+        self._archive = archive
         self._options = options
         self._flow = Flow(context, sending, receiving)
         self._changes: Changes | None = None
@@ -47,6 +57,7 @@ class Circulation:
         self._unanswered = 0  # reissues of it
         self._hurried = False  # somebody asked for the token, or sent data while it rested: pass it round at once
         self._asked_hurry = False  # this site did, and has not seen the token move since
+        self._patience = Patience(options.reissue_us)
 
     def attach(self, changes: Changes) -> None:
         """Who changes views."""
@@ -57,6 +68,7 @@ class Circulation:
     def start_view(self, now: Micros) -> None:
         """The head of the list makes the first token."""
         ring = self._context.ring
+        self._patience.start_view(ring.members)
         self._hurried = False
         self._asked_hurry = False
         self._relay.start_view()
@@ -120,6 +132,7 @@ class Circulation:
             self._asked_hurry = False
             self._outbox.cancel_timer(HURRY, 0)
         if ring.size > 1:
+            self._patience.note_turn(ring.turn // ring.size)
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
             if self._to_all:
                 for turn in range(max(before, ring.turn - ring.size, ring.size), ring.turn):
@@ -131,6 +144,7 @@ class Circulation:
         if ring.slots:
             self.commit()
         self._order.maybe_trim(token.stable)
+        self._archive.release(token.stable)
         self.send_waiting(now)
         if self._sending.unannounced:
             self._maybe_hurry(now)  # it moved, but rests again
@@ -149,9 +163,12 @@ class Circulation:
         messages = self._receiving.take(slot)
         if slot.destination and not messages:
             slot.bare = True  # its messages are not here: they are fetched
+        position = self._order.positions[slot.group]
         self._order.settle(slot, view, messages)
         if slot.sender == self._site:
-            self._sending.forget(slot)
+            own = self._sending.forget(slot)
+            if own and not slot.destination:
+                self._archive.add(slot.place, slot.group, position, view, own)
             self._receiving.forget_resent(slot)
 
     def send_waiting(self, now: Micros) -> None:
@@ -303,7 +320,7 @@ class Circulation:
         self._unanswered = 0
         if ring.size > 1:
             self._send_token(token)
-            self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
         self._take_over(now, token)
 
     def _carried_state(self) -> tuple[StateEntry, ...]:
@@ -394,7 +411,8 @@ class Circulation:
         options = self._options
         hold_us = max(options.token_hold_us, self._idle_hold_us)
         turns = 1 if self._to_all else self._context.ring.size  # seen at every turn, or only at one's own
-        return turns * (hold_us + (options.reissue_us << (options.reissues + 1)) + options.reissue_us)
+        reissue_us = self._patience.reissue_us
+        return turns * (hold_us + (reissue_us << (options.reissues + 1)) + reissue_us)
 
     # Loss
 
@@ -411,7 +429,7 @@ class Circulation:
                 self._outbox.cancel_timer(REISSUE, 0)
                 return
             self._unanswered = 0
-            self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
 
     def on_reissue(self, now: Micros) -> None:
@@ -429,7 +447,7 @@ class Circulation:
             self._relay.flood([following], token)
         else:
             self._send_token(token)
-        self._outbox.set_timer(REISSUE, 0, now + (self._options.reissue_us << self._unanswered))
+        self._outbox.set_timer(REISSUE, 0, now + (self._patience.reissue_us << self._unanswered))
 
     def on_lost(self, now: Micros) -> None:
         if self._context.status == ACTIVE:

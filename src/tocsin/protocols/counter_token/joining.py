@@ -25,7 +25,7 @@ from tocsin.protocols.counter_token.voting import Voting
 JOIN: Final = "JOIN"  # ask again to be let in
 LEAVE: Final = "LEAVE"  # go, though own messages are not ordered
 FLOOD_ATTEMPTS: Final = 2  # times everybody was asked before it goes round dead links, too
-LEAVE_PATIENCE: Final = 4  # times `change_us` that a site waits for its own messages before it goes
+LEAVE_PATIENCE: Final = 50  # times `change_us` that a site waits for its own messages to be ordered before it goes
 
 
 class Joining:
@@ -218,8 +218,8 @@ class Joining:
             self._outbox.set_timer(LEAVE, 0, now + LEAVE_PATIENCE * self._context.options.change_us)
 
     def maybe_go(self) -> bool:
-        """Stop, once own messages are ordered, or there is no view to order them in."""
-        if not self.leaving or (self._context.status == ACTIVE and self._sending.own):
+        """Stop, once own messages are ordered."""
+        if not self.leaving or self._sending.own:
             return False
         self.go()
         return True

@@ -37,6 +37,7 @@ We differ from the paper in this:
 from tocsin.core.data import Data
 from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.catching_up import FETCH, CatchingUp
 from tocsin.protocols.counter_token.changing import CHANGE, DECIDE, Changing
 from tocsin.protocols.counter_token.circulation import HOLD, HURRY, LOST, REISSUE, Circulation
@@ -86,10 +87,11 @@ class CounterToken(Machine):
         self._relay = Relay(self._context)
         self._sending = Sending(self._context, self._store, self._order, self._relay, setup.first_seqno)
         self._receiving = Receiving(self._context, self._store, self._order, self._relay, self._sending)
+        self._archive = Archive(self._context)
         self._circulation = Circulation(
-            self._context, self._store, self._order, self._relay, self._sending, self._receiving
+            self._context, self._store, self._order, self._relay, self._sending, self._receiving, self._archive
         )
-        self._catching_up = CatchingUp(self._context, self._store, self._order, self._relay)
+        self._catching_up = CatchingUp(self._context, self._store, self._order, self._relay, self._archive)
         self._voting = Voting(self._context, self._store, self._order, self._sending)
         self._installing = Installing(
             self._context,

@@ -157,13 +157,16 @@ class Sending:
 
     # Ordered
 
-    def forget(self, slot: Slot) -> None:
-        """An entry of this site is ordered."""
+    def forget(self, slot: Slot) -> list[Data]:
+        """An entry of this site is ordered; its messages, if all were here."""
+        messages: list[Data] = []
         for start, end in slot.numbers:
             for seqno in range(start, end):
                 data = self.own.pop(seqno, None)
                 if data is not None:
                     self.outstanding -= len(data.payload) + MESSAGE_OVERHEAD
+                    messages.append(data)
+        return messages if len(messages) == slot.count else []
 
     def start_view(self) -> None:
         """What is still to be ordered is announced in the new view, maybe again; but not what that takes over."""

@@ -4,7 +4,7 @@ import msgspec
 
 from tocsin.core.rangeset import RangeSet
 from tocsin.protocols.counter_token.messages import Item, Promise, View, Voters
-from tocsin.protocols.counter_token.views import Wish, decides, is_majority, propose, voting
+from tocsin.protocols.counter_token.views import Wish, decides, is_majority, may_follow, propose, voting
 
 A, B, C, D, E = range(5)
 SITES = 5
@@ -152,3 +152,9 @@ def test_two_voters_cannot_replace_a_disk() -> None:
     two = view(members=(A, B))
     promises = {A: promise("...", two), B: promise("...", two, incarnation=2)}
     assert not decides(two, voting(promises))
+
+
+def test_what_follows_a_view_that_is_known_to_be_decided_is_for_its_own_voters() -> None:
+    changed = view(before=voters(A, B, C), voters=((A, 1), (B, 1), (C, 2)))
+    assert may_follow(changed, {B: 1, C: 2}, True)
+    assert not may_follow(changed, {B: 1, C: 2}, False)

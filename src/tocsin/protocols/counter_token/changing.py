@@ -29,6 +29,7 @@ from tocsin.protocols.counter_token.views import (
     is_sound_promise,
     is_sound_view,
     last_view,
+    may_follow,
     propose,
     voting,
 )
@@ -250,13 +251,13 @@ class Changing(Changes):
         last = last_view(change.promises)
         if last is None:
             return False
-        majority = self._context.needs_majority
-        if majority and not decides(last, voting(change.promises)):
-            return False
         is_decided = False
         for site in sorted(change.promises):
             if change.promises[site].installed == last.ballot:
                 is_decided = True
+        majority = self._context.needs_majority
+        if majority and not may_follow(last, voting(change.promises), is_decided):
+            return False
         view = propose(change.ballot, last, change.promises, self.leaving, self.wishes, is_decided, majority)
         if not view.members or (majority and not decides(view, self._could_accept(change, view))):
             return False

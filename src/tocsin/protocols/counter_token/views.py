@@ -47,8 +47,14 @@ def is_majority(voters: Voters, present: dict[SiteId, int]) -> bool:
 
 
 def decides(view: View, present: dict[SiteId, int]) -> bool:
-    """Whether those present may decide about what follows a view, or about the view itself."""
+    """Whether those present may decide about a view: most of the voters before it, and of its own."""
     return is_majority(view.voters, present) and is_majority(view.before, present)
+
+
+def may_follow(view: View, present: dict[SiteId, int], is_decided: bool) -> bool:
+    """Whether those present may decide about what follows a view: its voters, and as long as it may not be decided,
+    those before it, too."""
+    return is_majority(view.voters, present) and (is_decided or is_majority(view.before, present))
 
 
 def voting(promises: dict[SiteId, Promise]) -> dict[SiteId, int]:

@@ -9,17 +9,18 @@ from typing import Final
 from tocsin.core.data import Data
 from tocsin.core.machine import GroupId
 from tocsin.protocols.counter_token.context import Context
-from tocsin.protocols.counter_token.messages import Transfer
+from tocsin.protocols.counter_token.messages import Transfer, View
 
 ARCHIVED_MAX: Final = 1024  # entries; the oldest go first
 
 
 class Archived:
-    def __init__(self, place: int, group: GroupId, position: int, view: int, messages: list[Data]) -> None:
+    def __init__(self, place: int, group: GroupId, position: int, view: View, messages: list[Data]) -> None:
         self.place = place
         self.group = group
         self.position = position  # of the first message
-        self.view = view
+        self.view: int = view.ballot
+        self.members: tuple[int, ...] = view.members
         self.messages = messages
 
 
@@ -30,8 +31,9 @@ class Archive:
         self._context = context
         self._entries: list[Archived] = []
 
-    def add(self, place: int, group: GroupId, position: int, view: int, messages: list[Data]) -> None:
-        self._entries.append(Archived(place, group, position, view, messages))
+    def add(self, place: int, group: GroupId, position: int, messages: list[Data]) -> None:
+        """An entry of the present view is ordered."""
+        self._entries.append(Archived(place, group, position, self._context.view, messages))
         if len(self._entries) > ARCHIVED_MAX:
             del self._entries[0]
 
@@ -54,5 +56,6 @@ class Archive:
             if entry.group == group and entry.position <= position < entry.position + len(entry.messages):
                 rest = entry.messages[position - entry.position :]
                 entries = tuple([(data.origin, data.seqno, data.payload) for data in rest])
-                return Transfer(group, position, position, entries, ((len(rest), entry.view, entry.place),), ())
+                runs = ((len(rest), entry.view, entry.place),)
+                return Transfer(group, position, position, entries, runs, ((entry.view, entry.members),))
         return None if following < 0 else Transfer(group, position, following, (), (), ())

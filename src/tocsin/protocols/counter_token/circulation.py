@@ -168,7 +168,7 @@ class Circulation:
         if slot.sender == self._site:
             own = self._sending.forget(slot)
             if own and not slot.destination:
-                self._archive.add(slot.place, slot.group, position, view, own)
+                self._archive.add(slot.place, slot.group, position, own)
             self._receiving.forget_resent(slot)
 
     def send_waiting(self, now: Micros) -> None:

@@ -21,7 +21,8 @@ FETCH: Final = "FETCH"  # ask again for deliveries
 TRANSFER_MESSAGES_MAX: Final = 256  # deliveries of one batch
 TRANSFER_BYTES_MAX: Final = 48 << 10  # payload of one batch, unless a single message is larger: below a 64 KiB datagram
 FETCH_ROUNDS_MAX: Final = 2  # times all donors are asked before a "too old" counts
-NOBODY_ROUNDS: Final = 100  # times that nobody had it, or nobody was there: 2 s by default; then it is missed
+NOBODY_US: Final = 2_000_000  # so long nobody in the view had it: then it is missed …
+ABSENT_US: Final = 8_000_000  # … or so long, while somebody is away who may have it
 RELAY_ROUNDS: Final = 2  # times a donor was asked in vain before the others are asked to pass it on
 
 
@@ -48,10 +49,12 @@ class CatchingUp:
         self._relay = relay
         self._archive = archive
         self.running = False
+        self._in_vain = False  # outside a view: the logs of others do not reach back so far
         self._target: list[int] = [0] * groups  # by group: where to stop, outside a view; inside, there is no stop
         self._fetched: list[list[Fetched]] = [[] for _ in range(groups)]  # by group, oldest first
         self._donors: list[list[SiteId]] = [[] for _ in range(groups)]  # by group: whom to ask, the present one first
         self._tries: list[int] = [0] * groups  # by group: since the last batch
+        self._since: list[Micros] = [0] * groups  # by group: when that was
         self._too_old: list[int] = [-1] * groups  # by group: earliest position that somebody has; -1 none
         self._hint: list[int] = [-1] * groups  # by group: the same by a sender, who knows its own messages only
 
@@ -62,6 +65,7 @@ class CatchingUp:
         that answered, and others of each group. Whether that was all, at once."""
         context = self._context
         self.running = True
+        self._in_vain = False
         self._target = self._order.positions if first < 0 else list(target)
         for group in range(len(context.groups)):
             members = [site for site in context.groups[group] if site != context.site]
@@ -74,6 +78,7 @@ class CatchingUp:
             self._donors[group] = members
             self._fetched[group] = []
             self._tries[group] = 0
+            self._since[group] = now
             self._too_old[group] = -1
             self._hint[group] = -1
         return self._deliver(now)
@@ -111,19 +116,28 @@ class CatchingUp:
             return False
         for group in range(len(self._context.groups)):
             if self._must_fetch(group):
-                self._ask_next(group)
+                self._ask_next(now, group)
         return self._deliver(now)
 
-    def _ask_next(self, group: GroupId) -> None:
+    def _ask_next(self, now: Micros, group: GroupId) -> None:
         donors = self._donors[group]
         if donors:
             donors.append(donors.pop(0))
         self._tries[group] += 1
         ends = self._order.ends[group]
+        if self._context.status != ACTIVE:
+            self._in_vain = self._in_vain or self._tries[group] >= FETCH_ROUNDS_MAX * len(donors)
+            return  # what is missed is for the view to find out
         limit = -1
-        if self._too_old[group] > ends and self._tries[group] >= FETCH_ROUNDS_MAX * len(donors):
-            limit = self._too_old[group]
-        elif self._tries[group] >= NOBODY_ROUNDS and self._context.status == ACTIVE:
+        waited_us = now - self._since[group]
+        if self._too_old[group] > ends:
+            if self._tries[group] >= FETCH_ROUNDS_MAX * len(donors) and (
+                waited_us >= ABSENT_US or not self._context.view.absent
+            ):
+                limit = (
+                    self._too_old[group] if self._hint[group] <= ends else min(self._hint[group], self._too_old[group])
+                )
+        elif waited_us >= (ABSENT_US if self._context.view.absent else NOBODY_US):
             limit = self._hint[group] if self._hint[group] > ends else self._target[group]
         if limit > ends:
             ready = self._order.next_ready(group)
@@ -133,6 +147,7 @@ class CatchingUp:
             self._too_old[group] = -1
             self._hint[group] = -1
             self._tries[group] = 0
+            self._since[group] = now
 
     # Answering
 
@@ -185,7 +200,7 @@ class CatchingUp:
             if transfer.log_first > self._order.ends[group]:
                 known = self._too_old[group]
                 self._too_old[group] = transfer.log_first if known < 0 else min(known, transfer.log_first)
-                self._ask_next(group)
+                self._ask_next(now, group)
                 return self._deliver(now)
             return False
         fetched = self._unpack(transfer)
@@ -193,6 +208,7 @@ class CatchingUp:
             self._context.stat_dropped += 1
             return False
         self._tries[group] = 0
+        self._since[group] = now
         limit = self._target[group]
         ready = self._order.next_ready(group)
         if ready is not None:
@@ -219,6 +235,9 @@ class CatchingUp:
 
     def _deliver(self, now: Micros) -> bool:
         """Deliver in the order of places, as long as every group that lacks something has its next one."""
+        if self._in_vain:
+            self.stop()
+            return True
         while True:
             best = -1
             best_place = 0

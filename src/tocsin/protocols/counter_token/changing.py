@@ -294,7 +294,9 @@ class Changing(Changes):
         targets = [site for site in self._everyone() if site in view.members or site in self._context.ring.members]
         self._decide_tries = 0
         self._change = None
-        self._relay.multicast(targets, Decided(view))
+        silent = [site for site in view.members if site not in change.accepted and site != self._context.site]
+        self._relay.multicast([site for site in targets if site not in silent], Decided(view))
+        self._relay.flood(silent, Decided(view))
         if self._context.site in view.members:
             self.install(now, view)
             if self._context.status == ACTIVE:

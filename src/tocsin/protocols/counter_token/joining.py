@@ -20,6 +20,7 @@ from tocsin.protocols.counter_token.messages import Bye, Decided, Invite, Join, 
 from tocsin.protocols.counter_token.order import Order
 from tocsin.protocols.counter_token.relay import Relay
 from tocsin.protocols.counter_token.sending import Sending
+from tocsin.protocols.counter_token.views import is_sound_view
 from tocsin.protocols.counter_token.voting import Voting
 
 JOIN: Final = "JOIN"  # ask again to be let in
@@ -148,24 +149,28 @@ class Joining:
             self._changing.start(now, [])
 
     def invite(self, source: SiteId, relayed: bool) -> None:
-        self._relay.answer(source, Invite(self._context.view.ballot, tuple(self._order.positions)), relayed)
+        self._relay.answer(source, Invite(self._context.view, tuple(self._order.positions)), relayed)
 
     def on_invite(self, now: Micros, source: SiteId, invite: Invite) -> None:
         context = self._context
         if context.status != FROZEN or self.is_removed or len(invite.positions) != len(context.groups):
             return
-        if invite.view < self._heard:
+        view = invite.view
+        if view.ballot < self._heard or not is_sound_view(view, len(context.groups), context.sites):
             return
         self._invited = True
         if self._changing.is_coordinating():
             self._changing.stop()  # there is a view that goes on
-        self._heard = invite.view
+        self._heard = view.ballot
         behind = 0
         for group in range(len(context.groups)):
             if context.mine[group]:
                 behind = max(behind, invite.positions[group] - self._order.ends[group])
         if self._catching_up.running:
             return
+        if context.installed and context.view.ballot < view.ballot:
+            self._installing.settle_past(view)  # what it has itself need not be fetched
+            self._order.note_ordered()
         if context.installed and behind > context.options.join_lag:
             if not self._catching_up.start(now, source, list(invite.positions)):
                 return

@@ -216,8 +216,11 @@ class Invite(Message, frozen=True):
     """The answer: this is the view, and so far are its groups."""
 
     kind: ClassVar[str] = "join"
-    view: Claimed
+    view: View
     positions: tuple[Claimed, ...]
+
+    def brief(self, names: list[str]) -> str:
+        return f"Invite({view_text(self.view, names)}, positions {list(self.positions)})"
 
 
 class Bye(Message, frozen=True):

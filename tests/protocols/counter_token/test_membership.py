@@ -36,7 +36,11 @@ def acted(document: dict[str, Any], seed: int = 1) -> Simulation:
 
 def last_views(simulation: Simulation) -> set[tuple[int, tuple[int, ...]]]:
     machines = [site.machine for site in simulation.world.sites if isinstance(site.machine, CounterToken)]
-    return {(machine._base.view, machine._base.members) for machine in machines if machine._status == "active"}
+    return {
+        (machine._context.view.ballot, machine._context.view.members)
+        for machine in machines
+        if machine._context.status == "active"
+    }
 
 
 def ends(simulation: Simulation) -> set[int]:
@@ -86,7 +90,7 @@ def test_a_minority_stops_says_so_and_comes_back() -> None:
     simulation.run(5 * SECOND // 2, 10**9)  # who promised first waits twice as long as who asked
     sites = simulation.world.sites
     machines = [site.machine for site in sites if isinstance(site.machine, CounterToken)]
-    assert [machine._alone for machine in machines] == [True, True, False, False, False]
+    assert [machine._order.alone for machine in machines] == [True, True, False, False, False]
     before = [site.disk.end(0) for site in sites]
     simulation.run(5 * SECOND - 1, 10**9)
     after = [site.disk.end(0) for site in sites]
@@ -111,7 +115,7 @@ def test_no_part_has_a_majority_until_the_parts_merge() -> None:
 
 def test_a_site_joins_and_another_leaves() -> None:
     faults = [{"at_us": SECOND, "join": ["e"]}, {"at_us": 2 * SECOND, "leave": ["a"]}]
-    simulation = acted(story(faults, messages=400))
+    simulation = acted(story(faults, messages=800))
     assert [sorted(members) for _, members in last_views(simulation)] == [[1, 2, 3, 4]]
     assert simulation.world.tally.missed > 0  # the newcomer starts at the present position, and is told so
 

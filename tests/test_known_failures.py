@@ -6,8 +6,8 @@ from tests.known_failures import HERE, KnownFailure, known_failures
 from tocsin.protocols.registry import REGISTRY
 from tocsin.sim.swarm.kinds import stood_by
 
-MOST = 20  # never more than this; empty when the issues that they name are done
-ISSUES = (19, 22)
+MOST = 12  # never more than this; empty when the issues that they name are done
+ISSUES = (19, 20, 22)
 
 
 def _name(entry: KnownFailure) -> str:

@@ -26,9 +26,9 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
-    "live/wire": {"clock", "errors", "group_config"},
-    "live/storage": {"errors", "frame_format", "packing"},
-    "live/operations": {"driver", "group_config", "incoming", "naming", "outgoing", "storage", "wire"},
+    "live/wire": {"clock", "errors", "group_config", "known", "register"},
+    "live/storage": {"errors", "frame_format", "known", "packing"},
+    "live/operations": {"driver", "group_config", "incoming", "naming", "opening", "outgoing", "storage", "wire"},
     "properties/plain": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/kernels": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/audit": {"bad_rows", "kernels", "obstacles", "report", "terms"},

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tocsin
 from tests.live.live_groups import run, until, write_group
+from tocsin.live.known import Known
 from tocsin.live.register import Register
-from tocsin.live.storage.log_format import Known
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.live.wire.meeting import (
     ANSWER_LAST_US,

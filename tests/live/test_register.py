@@ -2,8 +2,8 @@
 
 import pytest
 
+from tocsin.live.known import Known
 from tocsin.live.register import Register, behind, merged
-from tocsin.live.storage.log_format import Known
 
 KNOWN = Known(0, 2, 77, 5, 1234, frames=100, numbers=200, writes=400)
 

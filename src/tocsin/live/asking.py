@@ -20,8 +20,8 @@ from typing import Final
 
 from tocsin.core.machine import FIRST_INCARNATION, RENEWAL_GAP
 from tocsin.live.group_config import Group
+from tocsin.live.known import Known
 from tocsin.live.register import Register, merged
-from tocsin.live.storage.log_format import Known
 from tocsin.live.wire.wire import Told, Wire
 
 _log = logging.getLogger("tocsin.live")

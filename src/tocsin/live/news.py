@@ -8,9 +8,9 @@ import asyncio
 import logging
 from typing import Final
 
+from tocsin.live.known import Known
 from tocsin.live.register import Register
 from tocsin.live.storage.log import Log
-from tocsin.live.storage.log_format import Known
 from tocsin.live.wire.wire import Told, Wire
 
 _log = logging.getLogger("tocsin.live")

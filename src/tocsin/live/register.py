@@ -8,9 +8,9 @@ session of a peer be taken for that peer (`objection`)?
 
 import msgspec
 
+from tocsin.live.known import Known
 from tocsin.live.storage.knowledge import Knowledge
 from tocsin.live.storage.log import Log
-from tocsin.live.storage.log_format import Known
 
 
 def behind(mine: Known, first_frame: int, first_number: int, known: Known) -> str:

@@ -9,8 +9,9 @@ import time
 from typing import Final
 
 from tocsin.core.machine import FIRST_INCARNATION
+from tocsin.live.known import Known
 from tocsin.live.storage.disk import Disk
-from tocsin.live.storage.log_format import Acquaint, Broadcast, Known, Start, Who
+from tocsin.live.storage.log_format import Acquaint, Broadcast, Start, Who
 
 _HALF: Final = 8  # bytes of an incarnation's number, and of when its folder was made
 WORD_BYTES: Final = 7  # of a life's word: fits the signed 64 bits of whoever reads it

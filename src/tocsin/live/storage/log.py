@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.errors import Damaged
+from tocsin.live.known import Known
 from tocsin.live.storage.batch import Batch
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.file_format import (
@@ -31,7 +32,6 @@ from tocsin.live.storage.log_format import (
     Deliver,
     FileEnd,
     FileHeader,
-    Known,
     Missed,
     Op,
     Persist,

@@ -28,8 +28,8 @@ from typing import Final
 
 import msgspec
 
+from tocsin.live.known import Known
 from tocsin.live.register import Register
-from tocsin.live.storage.log_format import Known
 
 WORD_BYTES: Final = 16
 NO_WORD: Final = bytes(WORD_BYTES)

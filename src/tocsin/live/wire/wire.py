@@ -13,8 +13,8 @@ import msgspec
 
 from tocsin.live.clock import now_us
 from tocsin.live.group_config import Group
+from tocsin.live.known import Known
 from tocsin.live.register import Register
-from tocsin.live.storage.log_format import Known
 from tocsin.live.wire import kernel_filter, wire_messages
 from tocsin.live.wire.datagrams import ASK_AFTER_US
 from tocsin.live.wire.inject import Injector

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from tocsin.live.storage.log_format import Known
+from tocsin.live.known import Known
 
 MESSAGE: Final = 0  # a message of the protocol
 ASK: Final = 1  # datagrams are missing

@@ -1,8 +1,13 @@
-"""Ways round dead links: found in a few ticks, forgotten when the direct one works, nothing sent while nobody seeks."""
+"""Ways round dead links: found in a few ticks, forgotten when the direct one works, nothing sent while nobody seeks.
+
+All of it comes to an end by itself, where links lose too."""
+
+import pytest
 
 from tocsin.core.data import Links
 from tocsin.core.effects import Effects, Multicast, SetTimer
-from tocsin.core.links import Ways, next_on_path
+from tocsin.core.links import FRESH_TICKS, Ways, is_time_to_seek, next_on_path
+from tocsin.core.rng import Rng
 
 TICK_US = 1_000
 
@@ -10,8 +15,10 @@ TICK_US = 1_000
 class Net:
     """Sites that say whom they hear over links of which some are dead; time goes by ticks."""
 
-    def __init__(self, sites: int, dead: set[tuple[int, int]]) -> None:
+    def __init__(self, sites: int, dead: set[tuple[int, int]], lost_percent: int = 0) -> None:
         self.dead = dead
+        self.lost_percent = lost_percent
+        self.rng = Rng(1)
         self.now = 0
         self.sent = 0
         self.outboxes = [Effects() for _ in range(sites)]
@@ -37,7 +44,7 @@ class Net:
                 assert isinstance(effect.message, Links)
                 for target in effect.targets:
                     self.sent += 1
-                    if (site, target) not in self.dead:
+                    if (site, target) not in self.dead and self.rng.below(100) >= self.lost_percent:
                         self.ways[target].heard_at[site] = self.now
                         self.ways[target].on_links(self.now, site, effect.message)
 
@@ -84,6 +91,41 @@ def test_it_comes_to_an_end_and_costs_nothing_without_need() -> None:
     assert spent <= 4 * 3 * 6
     net.run(100)
     assert net.sent == spent
+
+
+@pytest.mark.parametrize("lost_percent", [20, 50, 80])
+def test_it_comes_to_an_end_where_links_lose(lost_percent: int) -> None:
+    """Whom a site hears changes all the time: that is no news for ever."""
+    net = Net(20, both((0, 3)), lost_percent)
+    for site in range(20):
+        net.ways[site].seek(net.now)
+    net.run(2 * FRESH_TICKS)
+    spent = net.sent
+    assert 0 < spent <= 20 * 19 * (2 * FRESH_TICKS)
+    net.run(100)
+    assert net.sent == spent
+    if lost_percent == 20:
+        assert 3 in net.ways[0].found
+
+
+def test_a_seek_that_was_long_under_way_does_not_go_round() -> None:
+    net = Net(4, set())
+    net.ways[0].seek(net.now)
+    net.run(20)
+    net.ways[0].seek(net.now)
+    net.run(40)
+    spent = net.sent
+    for site in (1, 2, 3):
+        net.ways[site].on_links(net.now, 1 if site != 1 else 2, Links((), ((0, 1),)))
+    net.run(40)
+    assert net.sent == spent
+    net.ways[2].on_links(net.now, 0, Links((), ((0, 1),)))  # its seeker may have forgotten its number
+    net.run(40)
+    assert spent < net.sent <= spent + 3 * 3
+
+
+def test_who_seeks_in_vain_seeks_less_and_less() -> None:
+    assert [periods for periods in range(1, 50) if is_time_to_seek(periods)] == [1, 2, 4, 8, 16, 32, 48]
 
 
 def test_nothing_goes_over_a_site_that_has_failed() -> None:

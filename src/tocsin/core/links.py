@@ -9,6 +9,10 @@ says the same once, and again when it has learned something; so all learn, in a 
 site is then the shortest path in that graph. While nobody seeks nothing is sent, and while the direct way works
 nothing is passed on.
 
+Where links lose, whom a site hears differs from tick to tick, and every difference would be news that makes all others
+speak, who are then heard or not: for ever. So until the next seek a site only ever adds to whom it has said to hear,
+and `FRESH_TICKS` after the newest seek it falls silent, whatever it learns. What is said never makes anybody seek.
+
 | word      | meaning                                                                                           |
 |-----------|---------------------------------------------------------------------------------------------------|
 | hears     | who has sent something to a site itself, lately                                                   |
@@ -38,7 +42,14 @@ SITES_MAX: Final = (
     256  # among more nobody seeks: one seek costs the square of it, and such networks route by themselves
 )
 
+SEEK_PERIODS_MAX: Final = 16  # who goes on missing an answer seeks after 1, 2, 4, 8, 16 periods, and then after each 16
+
 NEVER: Final = -(1 << 62)
+
+
+def is_time_to_seek(periods: int) -> bool:
+    """Whether one who has missed an answer for so many periods seeks: a partition costs little, a way is found soon."""
+    return periods % SEEK_PERIODS_MAX == 0 or periods in (1, 2, 4, 8)
 
 
 class Heard:
@@ -69,6 +80,7 @@ class Ways:
         self._version = 0
         self._said: frozenset[SiteId] = frozenset()  # whom we heard when we last said it
         self._said_at = NEVER
+        self._asked_at = NEVER  # when we last sought, or met a seek that was new to us
         self._is_asked = False  # say it anew, even if nothing has changed
         self._is_armed = False
         self._look_again_at = NEVER
@@ -88,7 +100,7 @@ class Ways:
             return
         self._seeks[self._site] = self._seeks.get(self._site, 0) + 1
         self._sought_at[self._site] = now
-        self._is_asked = True
+        self._ask(now)
         self._arm(now)
 
     def after_step(self, now: Micros) -> None:
@@ -117,6 +129,10 @@ class Ways:
 
     # Saying
 
+    def _ask(self, now: Micros) -> None:
+        self._asked_at = now
+        self._is_asked = True
+
     def _arm(self, now: Micros) -> None:
         if not self._is_armed:
             self._is_armed = True
@@ -127,13 +143,14 @@ class Ways:
         self._is_armed = False
         self._said_at = now
         since = now - HEARD_TICKS * self._tick_us
-        heard = [site for site in sorted(self.heard_at) if self.heard_at[site] >= since]
-        hears = frozenset(heard)
+        hears = frozenset([site for site in sorted(self.heard_at) if self.heard_at[site] >= since])
+        if not self._is_asked:
+            hears |= self._said
         if self._is_asked or hears != self._said:
             self._version += 1
             self._is_asked = False
             self._said = hears
-        entries: list[tuple[int, int, int, tuple[int, ...]]] = [(self._site, self._version, 0, tuple(heard))]
+        entries: list[tuple[int, int, int, tuple[int, ...]]] = [(self._site, self._version, 0, tuple(sorted(hears)))]
         for site in sorted(self._entries):
             entry = self._entries[site]
             age_us = now - entry.said_at
@@ -158,11 +175,12 @@ class Ways:
                 self._entries[site] = Heard(version, now - age_us, frozenset(hears))
                 news.append(site)
         for seeker, number in links.seeks:
-            if seeker < self._sites and seeker != self._site and self._is_new_seek(now, seeker, number):
+            if seeker < self._sites and seeker != self._site and self._is_new_seek(now, source, seeker, number):
                 self._seeks[seeker] = number
                 self._sought_at[seeker] = now
-                self._is_asked = True
-        if news or self._is_asked or source not in self._said:
+                self._ask(now)
+        is_sought = now - self._asked_at <= FRESH_TICKS * self._tick_us
+        if is_sought and (news or self._is_asked or source not in self._said):
             self._arm(now)
         if news:
             self._find(now)
@@ -172,11 +190,13 @@ class Ways:
         known = self._entries.get(site)
         return known is None or version > known.version or now - known.said_at > FRESH_TICKS * self._tick_us
 
-    def _is_new_seek(self, now: Micros, seeker: SiteId, number: int) -> bool:
+    def _is_new_seek(self, now: Micros, source: SiteId, seeker: SiteId, number: int) -> bool:
+        """A lower number is of a life that has forgotten it, or was long under way: only its seeker's own word counts,
+        so that an old one does not go round."""
         known = self._seeks.get(seeker, -1)
-        if number <= known:  # of a life that has forgotten its number, or an old one
-            return number < known and now - self._sought_at.get(seeker, NEVER) > FRESH_TICKS * self._tick_us
-        return True
+        if number < known:
+            return source == seeker and now - self._sought_at.get(seeker, NEVER) > FRESH_TICKS * self._tick_us
+        return number > known
 
     def _find(self, now: Micros) -> None:
         """The shortest path to everybody of whom we know whom it hears."""

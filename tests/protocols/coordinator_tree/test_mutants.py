@@ -37,8 +37,8 @@ IN_THE_SWARM = {
     ),
     "reports more than it has": (
         "reports",
-        "Prefix(stream.group, stream.reported)",
-        "Prefix(stream.group, stream.height)",
+        "stream.reported = stream.prefix()",
+        "stream.reported = stream.height",
     ),
     "never sends again": ("fills", "            taken.append(Batch(number, targets))\n", "            pass\n"),
     "does not deliver its own": (
@@ -88,8 +88,8 @@ IN_THE_GRAPH = {
     ),
     "remembers for ever what it has sent": (
         "fills",
-        "            self.sent.clear()\n",
-        "            pass\n",
+        "        if self.sent:\n            self._look_for_life()\n",
+        "",
     ),
     "says that it needs nothing": (
         "redelivery",

@@ -75,6 +75,40 @@ def test_the_detector_is_as_wrong_as_documented() -> None:
     assert 0.75 * wrong < runs / spells < 1.33 * wrong
 
 
+@pytest.mark.parametrize("delay_us", [200, 200_000])
+def test_a_hasty_root_says_it_once_in_a_round_trip(delay_us: int) -> None:
+    """`announce_us` may be far shorter than the way to the members: Complete was said again each time."""
+    document = {
+        "sites": 5,
+        "duration_us": 20_000_000,
+        "options": {"announce_us": 3, "suspect_probes": 8},
+        "workload": {"messages": 1, "every_us": 1, "senders": ["a"]},
+        "network": {"delay_us": delay_us},
+    }
+    simulation = started(document)
+    until(simulation, 10_000_000)
+    told = simulation.world.tally.sends["null"]
+    assert 8 <= told <= (8 if delay_us == 200 else 2 * 4 * 6)  # resend_us doubles: five times in a round trip of 0.4 s
+
+
+def test_a_large_group_that_loses_a_fifth_falls_silent() -> None:
+    """Who seeks makes everybody speak: not for ever, though what is lost makes others be heard each time."""
+    document = {
+        "sites": 30,
+        "duration_us": 20_000_000,
+        "options": {"shape": "bush"},
+        "workload": {"messages": 1, "every_us": 1, "senders": ["s0"]},
+        "network": {"delay_us": 200, "loss": 0.2},
+        "faults": [{"at_us": 0, "crash": ["s2"]}, {"at_us": 2_000_000, "recover": ["s2"]}],
+    }
+    simulation = started(document)
+    until(simulation, 6_000_000)
+    spent = simulation.world.tally.sends["links"]
+    assert spent > 0
+    until(simulation, 12_000_000)
+    assert simulation.world.tally.sends["links"] == spent
+
+
 def test_a_dead_member_pins_no_more_than_retain() -> None:
     """c is away while a sends 200 messages; 20 are kept for it, and it is told what it missed."""
     document = {

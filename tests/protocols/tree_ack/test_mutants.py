@@ -96,8 +96,8 @@ EXPLORED: dict[str, tuple[Place, str, str, str]] = {
 }
 # By name: the module, the text, what it becomes
 SWARMED = {
-    "delivers out of order": ("store", "if data.previous == stream.last:", "if True:"),
-    "never delivers what came too early": ("store", "            while stream.held:", "            while False:"),
+    "delivers out of order": ("store", "if data.previous <= stream.last:", "if True:"),
+    "never delivers what came too early": ("store", "        while stream.held:", "        while False:"),
     "never sends again": (
         "broadcasts",
         "                        self._outbox.send(site, instance.message)\n",
@@ -113,7 +113,11 @@ SWARMED = {
         "        self._peers.watch(now, catchup.helper)\n        self._set_pull(now, group)\n",
         "        self._peers.watch(now, catchup.helper)\n        self._outbox.cancel_timer(PULL, group)\n",
     ),
-    "believes for ever that a site has failed": ("peers", "        return site in self.failed", "        return False"),
+    "believes for ever that a site has failed": (
+        "peers",
+        "        return not self.perfect and site in self.failed",
+        "        return False",
+    ),
     "tells nobody that it is back": (
         "machine",
         "                self._greet(now, site)\n        self._restart",

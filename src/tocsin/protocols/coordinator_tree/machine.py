@@ -20,7 +20,7 @@ trimming; stable storage.
 from typing import Final
 
 from tocsin.core.data import Links
-from tocsin.core.links import LINKS, Ways, next_on_path
+from tocsin.core.links import LINKS, SEEK_PERIODS_MAX, Ways, next_on_path
 from tocsin.core.machine import (
     FIRST_INCARNATION,
     GroupId,
@@ -59,7 +59,6 @@ from tocsin.protocols.coordinator_tree.redelivery import (
     FILL,
     GAP,
     PROBE,
-    SEEK_PERIODS_MAX,
     Redelivery,
 )
 from tocsin.protocols.coordinator_tree.relays import CoordinatorTreeOutbox

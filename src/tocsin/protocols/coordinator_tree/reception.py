@@ -20,6 +20,7 @@ class Reception:
     def accept(self, stream: Stream, data: Data) -> None:
         """A new message: keep it, and deliver it now or, with FIFO, in its turn."""
         stream.received.add(data.number)
+        stream.edges.pop(data.number - 1, NIL)
         kept = Kept(data.seqno, data.payload, NIL)
         stream.keep(data.number, kept)
         if self._fifo and data.number > stream.next_delivery:
@@ -59,8 +60,8 @@ class Reception:
         for start, end in stream.received.gaps_below(floor).ranges():
             first = start
             if self._several_groups:  # numbers of other groups lie between: the first it can be
-                before = stream.kept.get(start - 1)
-                first = before.seqno + 1 if before is not None else 0
+                first = stream.seqno_before(start) + 1
             self._storage.persist(Missed(stream.group, stream.origin, start, end - start))
             self._outbox.missed(stream.group, stream.origin, first, end - start)
             stream.received.add_range(start, end)
+        stream.forget_edges()

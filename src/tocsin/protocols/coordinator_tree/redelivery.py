@@ -23,7 +23,7 @@ every pointer goes up in one total order, whatever messages are late, lost or re
 
 from typing import Final
 
-from tocsin.core.links import Ways
+from tocsin.core.links import Ways, is_time_to_seek
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.core.rangeset import RangeSet
 from tocsin.protocols.coordinator_tree.fills import WINDOW_MAX, WINDOW_MIN
@@ -37,8 +37,6 @@ from tocsin.protocols.coordinator_tree.stream import NIL, Descendant, Stream
 PROBE: Final = "PROBE"  # key 0: all searches of the site move on together
 GAP: Final = "GAP"  # key: the stream; a gap is no longer a mere reordering
 FILL: Final = "FILL"  # key: the stream; the next batch of redeliveries
-
-SEEK_PERIODS_MAX: Final = 16
 
 
 class Redelivery:
@@ -391,8 +389,3 @@ class Redelivery:
 
     def _may_be_below(self, stream: Stream, site: SiteId) -> bool:
         return self._unsafe or site not in stream.above
-
-
-def is_time_to_seek(periods: int) -> bool:
-    """After 1, 2, 4, 8 and 16 periods, and then after each 16: a partition costs little, and a way is found soon."""
-    return periods % SEEK_PERIODS_MAX == 0 or periods in (1, 2, 4, 8)

@@ -6,11 +6,10 @@ from the reports what is stable, holds its application back for hosts that repor
 that do not report at all.
 """
 
-from tocsin.core.links import Ways
+from tocsin.core.links import Ways, is_time_to_seek
 from tocsin.core.machine import ROOM_WITHOUT_LIMIT, Micros, Outbox, SiteId
 from tocsin.protocols.coordinator_tree.messages import ENTRIES_MAX, Have, Prefix
 from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
-from tocsin.protocols.coordinator_tree.redelivery import is_time_to_seek
 from tocsin.protocols.coordinator_tree.stream import Stream
 from tocsin.protocols.coordinator_tree.streams import Streams
 

@@ -57,6 +57,9 @@ class Storage:
         for stream in streams:
             received = stream.received.to_wire(RANGES_MAX)
             records.append(StreamSummary(stream.group, stream.origin, received, stream.stable, stream.floor))
+            if len(needed_from) > 1:  # else numbers and seqnos are the same
+                for number in sorted(stream.edges):
+                    records.append(Delivered(stream.group, stream.origin, number, stream.edges[number]))
             for number in sorted(stream.kept):
                 message = stream.kept[number]
                 if message.position == NIL:
@@ -98,11 +101,14 @@ class Storage:
                 stream = streams.open(record.group, record.origin)
                 stream.received.add(record.number)
                 stream.forget(record.number)  # had it been held: the log has it now
+                stream.edges[record.number] = record.seqno
                 logged[(record.group, record.origin, record.seqno)] = record.number
             if isinstance(record, (Held, Delivered)) and record.origin == site:
                 self.numbers.recall(record.seqno)
         for group in range(len(self.next_position)):
             self._read_log(group, logged, streams)
+        for stream in streams.all:
+            stream.forget_edges()
 
     def _read_log(self, group: GroupId, logged: dict[tuple[GroupId, SiteId, int], int], streams: Streams) -> None:
         end = self._log.end(group)

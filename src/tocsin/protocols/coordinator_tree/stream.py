@@ -76,6 +76,7 @@ class Stream:
         self.height = 0  # messages known to exist: all numbers below it
         self.kept: dict[int, Kept] = {}
         self.kept_numbers = RangeSet()  # the keys of `kept`
+        self.edges: dict[int, int] = {}  # by number that is no longer kept, and after which one is lacking: its seqno
         self.next_delivery = 0  # FIFO: every smaller number was delivered or missed
         self.stable = 0  # everybody has the messages below
         self.told_stable = 0  # what the source said last; lower after it has crashed
@@ -113,8 +114,24 @@ class Stream:
             if start >= bound:
                 break
             for number in range(start, min(end, bound)):
-                del self.kept[number]
+                self.note_edge(number, self.kept.pop(number).seqno)
         self.kept_numbers.remove_range(0, bound)
+
+    def note_edge(self, number: int, seqno: int) -> None:
+        """Should what comes after it be missed, the application is told from which of the source's numbers on."""
+        if not self.received.contains(number + 1):
+            self.edges[number] = seqno
+
+    def seqno_before(self, number: int) -> int:
+        """The seqno of the message before one that is lacking; NIL if there was none or it is not known."""
+        before = self.kept.get(number - 1)
+        return before.seqno if before is not None else self.edges.get(number - 1, NIL)
+
+    def forget_edges(self) -> None:
+        """Those that are none any more: what came after them has come or was missed, or they are kept."""
+        for number in sorted(self.edges):
+            if number in self.kept or self.received.contains(number + 1):
+                del self.edges[number]
 
     def forget(self, number: int) -> None:
         if self.kept_numbers.remove(number):

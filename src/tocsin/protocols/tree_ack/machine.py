@@ -80,7 +80,7 @@ class TreeAck(Machine):
         self._retain: int = options.retain
         self._peers = Peers(setup.site, setup.sites, options, self._ways, outbox)
         self._broadcasts = Broadcasts(setup.site, setup.sites, setup.groups, options, self._peers, outbox)
-        self._announcements = Announcements(setup.site, options.announce_us, self._broadcasts, self._peers, outbox)
+        self._announcements = Announcements(setup.site, options, self._broadcasts, self._peers, outbox)
         self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
         site, sites, groups = setup.site, setup.sites, len(setup.groups)
@@ -158,13 +158,14 @@ class TreeAck(Machine):
         was_wrong = self._peers.hear(source)
         if was_wrong:
             self._back(now, source)
-            self._ways.seek(now)  # others may be back with it, out of direct reach
             if not is_greeting:
                 self._greet(now, source)
         return was_wrong
 
     def _on_direct(self, now: Micros, source: SiteId, message: Message) -> None:
         was_wrong = self._hear(now, source, isinstance(message, Hello))
+        if was_wrong:
+            self._ways.seek(now)  # others may be back with it, out of direct reach
         if isinstance(message, Data):
             self._on_data(now, source, message)
         elif isinstance(message, Ack):

@@ -10,7 +10,7 @@ over others is sought. With a perfect detector that alone is what watching is fo
 
 from typing import Final
 
-from tocsin.core.links import Ways
+from tocsin.core.links import Ways, is_time_to_seek
 from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.protocols.tree_ack.messages import Probe
 from tocsin.protocols.tree_ack.options import TreeAckOptions
@@ -18,7 +18,6 @@ from tocsin.protocols.tree_ack.options import TreeAckOptions
 WATCH: Final = "WATCH"  # key: the watched site
 
 SEEK_PROBES: Final = 2  # probes in vain before a way over others is sought: one may be a lost message
-RECHECKS_MAX: Final = 16  # a site that has failed is sought after 1, 2, 4, 8 rechecks, and then after each 16
 
 
 class Peers:
@@ -71,7 +70,7 @@ class Peers:
             return True
         if silent > 0:
             self._outbox.send(site, Probe(False))
-        if silent > SEEK_PROBES:
+        if silent > SEEK_PROBES and is_time_to_seek(silent - SEEK_PROBES):
             self._ways.seek(now)
         self._outbox.set_timer(WATCH, site, now + self._probe_us)
         return False
@@ -80,6 +79,6 @@ class Peers:
         rechecks = self._rechecks.get(site, 0) + 1
         self._rechecks[site] = rechecks
         self._outbox.send(site, Probe(False))
-        if rechecks % RECHECKS_MAX == 0 or rechecks in (1, 2, 4, 8):
+        if is_time_to_seek(rechecks):
             self._ways.seek(now)
         self._outbox.set_timer(WATCH, site, now + self._recheck_us)

@@ -10,6 +10,8 @@ from tocsin.protocols.tree_ack.messages import Data
 
 BACKOFF_MAX: Final = 3  # doublings of the time between two resends
 
+NEVER: Final = -(1 << 62)
+
 
 class Stream:
     """Numbers of a stream increase; with several groups they have gaps, so each message names the one before it."""
@@ -32,6 +34,8 @@ class Stream:
         self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
         self.untold: set[SiteId] = set()  # at the root: members that have not confirmed what was announced last …
         self.announced = (-1, -1)  # … the newest complete number, and what is stable
+        self.told_at = NEVER  # at the root: when that was last announced …
+        self.tellings = 0  # … and how often, since it is so or somebody is back
         self.resend_armed = False
         self.backoff = 0  # doublings of the resend time since the last progress
         self._plan = plan

@@ -112,6 +112,18 @@ def read_marks(disk: Disk, folder: Path) -> tuple[int, Mark] | None:
     return max(found, key=lambda each: each[0], default=None)
 
 
+def are_short(disk: Disk, folder: Path) -> bool:
+    """Whether slots are missing: the file has its size before a log is begun, so the newest marks may be lost."""
+    try:
+        descriptor = disk.open_to_read(folder / NAME)
+    except FileNotFoundError:
+        return False
+    try:
+        return disk.size(descriptor) < _SLOTS * BLOCK
+    finally:
+        disk.close(descriptor)
+
+
 class Marks:
     """Opened by the log's only writer, after everything was read."""
 

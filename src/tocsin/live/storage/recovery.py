@@ -16,7 +16,7 @@
 | next header: this file ended later, or otherwise         | damage            | the same                           |
 | snapshot contradicts the batches before it, or is missing| damage            | the same                           |
 | mark contradicts the batch that ends there               | damage            | (a mark is never behind N)         |
-| marks file missing, no slot intact                       | N by the others   | in doubt                           |
+| marks file missing or short, no slot intact              | N by the others   | in doubt                           |
 | one slot of the marks not intact                         | the others count  |                                    |
 | nothing wrong, `process`, machine started anew           | kept              | in doubt                           |
 | nothing wrong, member had stopped in order               | kept: N is the end|                                    |
@@ -36,7 +36,7 @@ from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.file_format import BATCHES_AT, BatchRead, log_path
 from tocsin.live.storage.file_walk import FileWalk, log_files
 from tocsin.live.storage.log_format import Checkpoint, Deliver, FileEnd, FileHeader, Op, Persist, Place, Snapshot
-from tocsin.live.storage.marks import NAME, NOBODY, Mark, read_marks
+from tocsin.live.storage.marks import NAME, NOBODY, Mark, are_short, read_marks
 
 
 class Lost(NamedTuple):
@@ -259,7 +259,8 @@ class _Recovery:
             last = max(found.ends, default=self._first - 1)
         if last in found.ends:
             self._look_behind(found.ends[last], doubts)
-        if mark is None and set(self._disk.names(self._folder)) - {NAME}:
+        is_used = bool(set(self._disk.names(self._folder)) - {NAME})
+        if is_used and (mark is None or are_short(self._disk, self._folder)):
             doubts.append(f"{self._folder / NAME}: missing or damaged: nobody knows how far the log was synced")
         elif mark is not None and not mark.syncs and not was_closed and mark.boot != self._disk.boot_id():
             doubts.append(

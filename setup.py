@@ -32,6 +32,8 @@ LIVE = (  # what every datagram and every message goes through
     "storage/closed_files",
     "storage/disk",
     "storage/file_format",
+    "storage/knowledge",
+    "storage/laid",
     "storage/log",
     "storage/log_files",
     "storage/log_writer",

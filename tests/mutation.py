@@ -21,7 +21,9 @@ from tocsin.protocols.protocol import Protocol
 
 ROOT = Path(tocsin.__file__).parent
 FAMILY = "tocsin.protocols."
-SHARED = ("tocsin.core.ballots", "tocsin.core.own_messages", "tocsin.core.received", "tocsin.core.records")
+SHARED = tuple(
+    f"tocsin.core.{part}" for part in ("ballots", "links", "own_messages", "received", "records", "renewal")
+)
 STRUCTS = re.compile(r"^class \w+\((\w+\.)?(Struct|Message|Record|Options|Config)\b", re.MULTILINE)
 
 

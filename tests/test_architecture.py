@@ -21,13 +21,14 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "protocols": {"core", "planning"},
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
+    "state": {"core", "protocols", "live"},
     "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
-    "live/wire": {"clock", "errors", "group_config"},
-    "live/storage": {"errors", "frame_format", "packing"},
-    "live/operations": {"driver", "group_config", "incoming", "naming", "outgoing", "storage", "wire"},
+    "live/wire": {"clock", "errors", "group_config", "known", "register"},
+    "live/storage": {"errors", "frame_format", "known", "packing"},
+    "live/operations": {"driver", "group_config", "incoming", "naming", "opening", "outgoing", "storage", "wire"},
     "properties/plain": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/kernels": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/audit": {"bad_rows", "kernels", "obstacles", "report", "terms"},
@@ -35,9 +36,19 @@ MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import beside
     "sim/explore": {"faults", "manual_site", "run", "scenario", "transcript"},
     "sim/duties": {"conditions", "disk", "faults", "scenario", "simulation", "world"},
     "sim/swarm": {"calm", "faults", "duties", "run", "scenario", "scenario_config", "simulation"},
+    "state/recipes": {"replica", "states"},
     "spark/audit": set(),
     "spark/sweep": {"session"},
 }
+STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was delivered before
+    "tocsin.live.errors",
+    "tocsin.live.events",
+    "tocsin.live.group_config",
+    "tocsin.live.member",
+    "tocsin.live.storage.disk",
+    "tocsin.live.storage.journal",
+}
+STATE_ACTS = {"background", "past", "replica", "snapshot_files"}  # the other files are pure
 PURE = ("core", "planning", "protocols", "sim", "properties")  # these folders decide and compute; they do not act
 ACTING = {
     "asyncio",
@@ -102,6 +113,17 @@ def test_the_core_imports_nothing_that_acts(folder: str) -> None:
     for path in sorted((PACKAGE / folder).rglob("*.py")):
         acting = {name.split(".")[0] for name in imports(path)} & ACTING
         assert not acting, f"{path} imports {acting}"
+
+
+def test_state_needs_only_the_members_public_face() -> None:
+    folder = PACKAGE / "state"
+    for path in sorted(folder.rglob("*.py")):
+        found = {name for name in imports(path) if name.startswith("tocsin.live.")}
+        modules = {name for name in found if (PACKAGE.parent / (name.replace(".", "/") + ".py")).is_file()}
+        assert modules <= STATE_KNOWS_OF_LIVE, f"{path} imports {modules - STATE_KNOWS_OF_LIVE}"
+        if path.stem not in STATE_ACTS and (path.parent == folder or path.stem.endswith("_state")):
+            acting = {name.split(".")[0] for name in imports(path)} & ACTING
+            assert not acting and not modules, f"{path} imports {acting or modules}"
 
 
 class Written:

@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # typing's own would take half of the time of `import toc
 if TYPE_CHECKING:
     from typing import Any
 
+    from tocsin import recipes, sync
     from tocsin.choosing import SimulationResult, simulate, sweep
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
     from tocsin.live.errors import (
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
         Damaged,
         KeyMismatch,
         NotPrimary,
+        NotSupported,
         PortTaken,
         ProtocolFailed,
+        Regressed,
         StorageFailed,
+        TimedOut,
         TooLarge,
         Unknown,
     )
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from tocsin.properties.report import Report, Verdict
     from tocsin.proving import audit, check
     from tocsin.spark.sweep.experiment import Experiment
+    from tocsin.state.replica import Replica, replicate
 
 __version__ = "0.2.0.dev0"
 
@@ -46,9 +51,12 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "Damaged",
         "KeyMismatch",
         "NotPrimary",
+        "NotSupported",
         "PortTaken",
         "ProtocolFailed",
+        "Regressed",
         "StorageFailed",
+        "TimedOut",
         "TooLarge",
         "Unknown",
     ),
@@ -58,7 +66,9 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.properties.report": ("Report", "Verdict"),
     "tocsin.proving": ("audit", "check"),
     "tocsin.spark.sweep.experiment": ("Experiment",),
+    "tocsin.state.replica": ("Replica", "replicate"),
 }
+_MODULES = ("recipes", "sync")  # public modules
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -74,13 +84,17 @@ __all__ = [
     "Member",
     "Missed",
     "NotPrimary",
+    "NotSupported",
     "PortTaken",
     "ProtocolFailed",
     "Receipt",
+    "Regressed",
+    "Replica",
     "Report",
     "Rollback",
     "SimulationResult",
     "StorageFailed",
+    "TimedOut",
     "TocsinError",
     "TooLarge",
     "Unknown",
@@ -89,12 +103,17 @@ __all__ = [
     "audit",
     "check",
     "join",
+    "recipes",
+    "replicate",
     "simulate",
     "sweep",
+    "sync",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"tocsin.{name}")
     home = _WHERE.get(name)
     if home is None:
         raise AttributeError(f"module 'tocsin' has no attribute '{name}'")

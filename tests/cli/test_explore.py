@@ -20,7 +20,9 @@ def test_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_schedule_that_is_not_known_to_be_the_shortest_is_not_called_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", EXAMPLE, "--wipes", "1"]) == 1
-    assert "the fewest there are" in capsys.readouterr().out, "a number is used twice: safety, breadth first"
+    assert "the fewest there are" not in capsys.readouterr().out, "what only the lost disk had: liveness"
+    assert main(["explore", EXAMPLE, "--dead-links", "1", "--safety-only", "--beyond-assumptions"]) == 1
+    assert "the fewest there are" in capsys.readouterr().out, "safety, breadth first"
 
 
 def test_what_is_beyond_the_assumptions_is_explored_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import tocsin
 from tocsin.live.wire.keys import new_key, write_keys
 
 SECONDS_MAX = 60.0  # a test that waits longer has failed
@@ -48,3 +49,13 @@ async def until(condition: Callable[[], bool]) -> None:
     """Give the loop turns until the condition holds."""
     while not condition():
         await asyncio.sleep(0.002)
+
+
+def waiting(*members: "tocsin.Member") -> bool:
+    """Whether one of them has not begun its life."""
+    return any(member._driver is None for member in members)
+
+
+def all_live(members: "list[tocsin.Member]") -> bool:
+    """Whether all have asked the others, begun their lives, and met in them."""
+    return not waiting(*members) and not any(member.missing() for member in members)

@@ -263,6 +263,8 @@ class ModelledDisk(Disk):
 
     def remove(self, path: Path) -> None:
         self.step("remove")
+        if path not in self.names_now:
+            raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
         self.removed.append(path)
         names = dict(self.names_now)
         del names[path]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tocsin
-from tests.live.live_groups import run, until, write_group
+from tests.live.live_groups import run, until, waiting, write_group
 from tocsin.cli.main import main
 from tocsin.core.errors import InputError
 from tocsin.judging import named_groups
@@ -225,7 +225,9 @@ def test_a_member_that_is_silent_in_its_group_is_asked(tmp_path: Path) -> None:
 
     async def body() -> None:
         a = await tocsin.join(path, "a", listen=False)
-        b = await tocsin.join(path, "b", listen=False, inject="cut=a+c")
+        b = await tocsin.join(path, "b", listen=False)
+        await until(lambda: a.missing().keys() == b.missing().keys() == {"c"} and not waiting(a, b))
+        b.inject("cut=a+c")
         await (await a.broadcast(b"unheard", group="pair")).ordered()
         assert named_groups(find_site_folders(data)) == {"pair": ["a", "b"], "others": ["a"]}, (
             "those whose folders are there"

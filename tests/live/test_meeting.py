@@ -9,31 +9,37 @@ from hypothesis import strategies as st
 
 import tocsin
 from tests.live.live_groups import run, until, write_group
+from tocsin.live.known import Known
+from tocsin.live.register import Register
 from tocsin.live.wire.keys import new_key, write_keys
 from tocsin.live.wire.meeting import (
+    ANSWER_LAST_US,
     ANSWER_PAUSE_US,
     GREET_LAST_US,
     GREETING_BYTES,
-    About,
     Meetings,
     settings_of,
 )
+from tocsin.live.wire.seal import VERSIONS
 
 PROCESS = '[journal]\ndurability = "process"'
-OURS = settings_of({"protocol": "ack_all", "sites": ["a", "b"], "groups.all": [0, 1]})
+OURS = settings_of({"protocol": "ack_all", "groups.all": [0, 1]})
 
 
 class Life:
     """One start of a member, greeting one peer."""
 
-    def __init__(self, site: int, session: bytes, settings: list[tuple[str, bytes]] | None = None) -> None:
+    def __init__(
+        self, site: int, session: bytes, settings: list[tuple[str, bytes]] | None = None, sites: str = "ab"
+    ) -> None:
         self.session = session
         self.peer = 1 - site
-        about = About("ab"[site], 1, "", OURS if settings is None else settings)
-        self.meetings = Meetings(about, [self.peer])
+        self.register = Register(site, 2)
+        self.register.asks = False
+        self.meetings = Meetings(self.register, VERSIONS, tuple(sites), OURS if settings is None else settings)
 
-    def greet(self) -> tuple[bytes, bytes]:
-        return self.session, self.meetings.greeting(self.peer)
+    def greet(self, answered: bytes = b"") -> tuple[bytes, bytes]:
+        return self.session, self.meetings.greeting(self.peer, answered)
 
     def hear(self, now: int, packet: tuple[bytes, bytes]) -> tuple[bool, bool]:
         heard = self.meetings.hear(now, self.peer, packet[0], memoryview(packet[1]))
@@ -119,7 +125,7 @@ def test_whatever_is_lost_late_or_replayed_the_living_meet(seed: int, loss: floa
                 _, answers = lives[target].hear(now, packet)
                 assert lives[target].meetings.of(1 - target).session in {b"", *_sessions(recorded, 1 - target)}
                 if answers:
-                    going.append((1 - target, lives[target].greet()))
+                    going.append((1 - target, lives[target].greet(packet[0])))
         for site, life in enumerate(lives):  # members of a group go on sending, greetings or not
             life.meetings.doubt(now, 1 - site, lives[1 - site].session, 100)
     assert lives[0].has_met(lives[1].session) and lives[1].has_met(lives[0].session)
@@ -132,8 +138,63 @@ def _sessions(recorded: list[tuple[int, tuple[bytes, bytes]]], sender: int) -> s
 def test_a_greeting_is_answered_once_in_a_while() -> None:
     b = Life(1, b"b1")
     packet = Life(0, b"a1").greet()
-    answers = [b.hear(now, packet)[1] for now in range(0, 5 * ANSWER_PAUSE_US, ANSWER_PAUSE_US // 10)]
-    assert answers.count(True) == 5
+    answered = [now for now in range(0, 3_000_000, ANSWER_PAUSE_US // 10) if b.hear(now, packet)[1]]
+    assert answered[:4] == [0, ANSWER_PAUSE_US, 3 * ANSWER_PAUSE_US, 7 * ANSWER_PAUSE_US]
+    assert answered[-1] - answered[-2] == ANSWER_LAST_US and len(answered) < 20
+
+
+def test_a_flood_of_recorded_greetings_of_old_sessions_keeps_nobody_apart() -> None:
+    """2,000 a second at each side, of 20 sessions each; the living ones meet as soon as without."""
+    old: list[list[tuple[bytes, bytes]]] = [[], []]  # by the site that made them
+    for number in range(20):
+        pair = [Life(0, b"old a%d" % number), Life(1, b"old b%d" % number)]
+        for site, life in enumerate(pair):
+            old[site] += [life.greet() for _ in range(50)]
+    lives = [Life(0, b"a"), Life(1, b"b")]
+    source = random.Random(1)
+    met_at_us = -1
+    for now in range(0, 1_000_000, 500):
+        going = [(1 - site, source.choice(old[site])) for site in (0, 1)]
+        going += [(1 - site, life.greet()) for site, life in enumerate(lives) if life.meetings.due(now)]
+        while going:
+            target, packet = going.pop(0)
+            if lives[target].hear(now, packet)[1]:
+                going.append((1 - target, lives[target].greet(packet[0])))
+        if met_at_us < 0 and lives[0].has_met(b"b") and lives[1].has_met(b"a"):
+            met_at_us = now
+        if met_at_us == now:
+            lives = [Life(0, b"a2"), lives[1]]  # and a restart, in the middle of it
+        if lives[0].has_met(b"b") and lives[1].has_met(b"a2"):
+            return
+    raise AssertionError(f"kept apart: met at {met_at_us}")
+
+
+def test_sites_may_be_added_behind_and_not_exchanged() -> None:
+    a, b = Life(0, b"a1"), Life(1, b"b1", sites="abc")
+    _meet(a, b, 0)
+    assert a.meetings.of(1).differs == ("the number of sites (3, not 2)",)
+    assert b.meetings.of(0).differs == ("the number of sites (2, not 3)",)
+    a, b = Life(0, b"a1"), Life(1, b"b1", sites="ac")
+    b.hear(0, a.greet())
+    assert a.hear(0, b.greet())[0] is False
+    assert a.meetings.of(1).differs == b.meetings.of(0).differs == ("sites",)
+
+
+def test_a_session_behind_what_is_known_is_not_met_and_is_told_so() -> None:
+    a, b = Life(0, b"a1"), Life(1, b"b1")
+    known = Known(0, 2, 77, 5, 1234, frames=100, numbers=100, writes=400)
+    assert b.register.learn(known)
+    a.register._mine = Known(0, 1, 76)
+    b.hear(0, a.greet())
+    heard = a.meetings.hear(0, 1, b"b1", memoryview(b.greet(b"a1")[1]))
+    assert heard.meets and heard.of_me == known, "a hears what b knows"
+    assert b.hear(0, a.greet(b"b1")) == (False, False), "and b takes nothing of it"
+    assert "incarnation 1, known is 2" in b.meetings.of(0).objection
+    a.register.asks = True
+    assert b.hear(1, a.greet(b"b1"))[0] is False, "the word was used"
+    b.hear(10_000, a.greet())
+    a.hear(10_000, b.greet(b"a1"))
+    assert b.hear(10_000, a.greet(b"b1"))[0] is True, "who asks is met"
 
 
 def test_an_absent_peer_is_greeted_with_growing_pauses() -> None:
@@ -146,15 +207,14 @@ def test_an_absent_peer_is_greeted_with_growing_pauses() -> None:
 @pytest.mark.parametrize(
     ("theirs", "differs", "meets"),
     [
-        ({"protocol": "lamport", "sites": ["a", "b"], "groups.all": [0, 1]}, ("protocol",), False),
-        ({"protocol": "ack_all", "sites": ["a", "c"], "groups.all": [0, 1]}, ("sites",), False),
+        ({"protocol": "lamport", "groups.all": [0, 1]}, ("protocol",), False),
         (
-            {"protocol": "ack_all", "sites": ["a", "b"], "groups.g": [0], "options.window": 3},
+            {"protocol": "ack_all", "groups.g": [0], "options.window": 3},
             ("groups.all", "groups.g", "options.window"),
             False,
         ),
         (
-            {"protocol": "ack_all", "sites": ["a", "b"], "groups.all": [0, 1], "options.window": 3},
+            {"protocol": "ack_all", "groups.all": [0, 1], "options.window": 3},
             ("options.window",),
             True,
         ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tocsin
-from tests.live.live_groups import run, until, write_group
+from tests.live.live_groups import all_live, run, until, write_group
 from tocsin.live.frame_format import MESSAGE_BYTES_MAX
 from tocsin.live.group_config import read_group
 from tocsin.live.storage.journal import journal_batches
@@ -127,7 +127,7 @@ def test_multicast(tmp_path: Path) -> None:
     async def body() -> None:
         members = [await tocsin.join(path, name) for name in "abc"]
         ears = [Ear(member) for member in members]
-        await until(lambda: not any(member.missing() for member in members))  # greetings go to one at a time
+        await until(lambda: all_live(members))  # greetings go to one at a time
         before = members[0].status()["totals"]["send_calls"]
         await members[0].broadcast(bytes(100_000))
         await until(lambda: all(len(ear.heard) == 1 for ear in ears))
@@ -145,6 +145,7 @@ def test_a_cut_stops_both_directions_and_heals(tmp_path: Path) -> None:
     async def body() -> None:
         first, second = await tocsin.join(path, "a"), await tocsin.join(path, "b")
         ears = [Ear(first), Ear(second)]
+        await until(lambda: all_live([first, second]))
         first.inject("cut=b")
         await first.broadcast(b"from a")
         await second.broadcast(b"from b")
@@ -231,7 +232,9 @@ def test_what_was_not_ordered_is_unknown(tmp_path: Path) -> None:
     path = write_group(tmp_path, sites="ab", tail="[options]\nwindow = 1")
 
     async def body() -> None:
-        member = await tocsin.join(path, "a")
+        member, other = await tocsin.join(path, "a"), await tocsin.join(path, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         first = await member.broadcast(b"first")
         assert await first.ordered() == 0
         second = await member.broadcast(b"second")
@@ -253,7 +256,7 @@ def test_keys_are_changed_while_the_group_runs(tmp_path: Path) -> None:
 
     async def body() -> None:
         members = [await tocsin.join(path, name) for name in "ab"]
-        await until(lambda: not any(member.missing() for member in members))
+        await until(lambda: all_live(members))
         ear = Ear(members[1])
         for number, keys in enumerate(([old], [old, new], [new, old], [new])):
             write_keys(tmp_path / "group.key", keys, replace=True)
@@ -303,7 +306,9 @@ def test_a_disk_that_refuses_stops_the_member_and_loses_nothing(
     path = write_group(tmp_path, sites="ab")
 
     async def body() -> None:
-        member = await tocsin.join(path, "a")
+        member, other = await tocsin.join(path, "a"), await tocsin.join(path, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         assert await (await member.broadcast(b"kept")).durable() == 0
 
         def broken(_: int) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 import tocsin
-from tests.live.live_groups import free_ports, run, until, write_group
+from tests.live.live_groups import all_live, free_ports, run, until, write_group
 from tocsin.core.data import Data
 from tocsin.core.errors import EnvironmentMissing, InputError
 from tocsin.core.machine import Machine, Outbox, Setup
@@ -182,7 +183,9 @@ def test_a_fault_anywhere_in_a_turn_ends_the_member_loudly(tmp_path: Path, durab
     group = msgspec.structs.replace(group, protocol=msgspec.structs.replace(group.protocol, make=_Faulty))
 
     async def body() -> None:
-        member = await tocsin.join(group, "a")
+        member, other = await tocsin.join(group, "a"), await tocsin.join(group, "b")
+        await until(lambda: all_live([member, other]))
+        await other.close()
         receipt = await member.broadcast(b"x")
         with pytest.raises(tocsin.Unknown):
             await receipt.ordered()
@@ -214,3 +217,43 @@ def test_odd_names_and_odd_requests(tmp_path: Path) -> None:
         path.write_text(text.replace("\na = ", f"\n{odd} = "))
         with pytest.raises(InputError, match="usable for a folder"):
             read_group(path)
+
+
+def test_a_forked_process_seals_and_writes_nothing(tmp_path: Path) -> None:
+    """Two processes must not seal with one key and counter, nor write one log."""
+    path = write_group(tmp_path, sites="a", tail=PROCESS)
+
+    async def body() -> None:
+        async with tocsin.join(path, "a") as member:
+            await (await member.broadcast(b"x")).ordered()
+            driver = member._driver
+            assert driver is not None
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    driver.wire.sender.sealer.seal(b"twice")
+                except tocsin.Closed:
+                    code = 0 if isinstance(driver.failed, tocsin.Closed) else 2
+                os._exit(code)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert await (await member.broadcast(b"y")).ordered() == 1, "the parent goes on"
+
+    run(body)
+
+
+def test_cancelled_waits_leave_nothing_behind(tmp_path: Path) -> None:
+    path = write_group(tmp_path, sites="ab", tail=PROCESS)
+
+    async def body() -> None:
+        async with tocsin.join(path, "a") as member:  # nobody answers
+            receipt = await member.broadcast(b"x")
+            for wait in (receipt.ordered, lambda: member.ready(9), member._outgoing.wait_for_room):
+                task = asyncio.ensure_future(wait())
+                await asyncio.sleep(0.01)
+                task.cancel()
+                await asyncio.wait([task])
+            assert receipt._waiters == [] and member._incoming._changed == [] and member._outgoing._room == []
+            await member.close()
+
+    run(body)

@@ -46,6 +46,7 @@ def test_copies_travel_apart(tmp_path: Path) -> None:
             await until(lambda: delivered(b) == 1)
             before = a.status()["totals"]["frames_sent"]
             receipt = await a.broadcast(b"second", reach=0.999999)
+            assert a._driver is not None
             planned = a._driver.machine.plan(0, 0.999999).messages  # type: ignore[attr-defined]
             assert receipt.reach is not None and receipt.reach >= 0.999999
             await until(lambda: delivered(b) == 2)

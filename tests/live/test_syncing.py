@@ -84,7 +84,7 @@ def test_a_view_is_seen_only_when_it_is_synced_also_with_process(
     [
         ("counter_token", {"Promised", "Agreed", "Installed", "Gone"}),
         ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned"}),
-        ("sequencer", {"Termed"}),
+        ("sequencer", {"Termed", "Learned"}),
         ("totem_ring", {"Seen", "Installed"}),
         ("two_phase", {"Proposed"}),
         ("lamport", {"Reserved"}),

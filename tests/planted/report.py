@@ -3,15 +3,15 @@
 import tomllib
 from pathlib import Path
 
-from tests.planted.trials import CAUGHT, IDLE, MISSED, TOLD, UNREACHED, Survey, Trial
+from tests.planted.trials import CAUGHT, DIED, IDLE, MISSED, TOLD, UNREACHED, Survey, Trial
 
 KNOWN: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "not_caught.toml").read_text())
 
 
 def surprising(protocol: str, trials: list[Trial]) -> list[Trial]:
-    """Bugs that mattered, were not caught, and are not known."""
+    """Bugs that mattered, were not caught, and are not known; and those that could not be tried to the end."""
     known = KNOWN.get(protocol, {})
-    return [trial for trial in trials if trial.outcome in (MISSED, TOLD) and trial.name not in known]
+    return [trial for trial in trials if trial.outcome in (MISSED, TOLD, DIED) and trial.name not in known]
 
 
 def table(protocol: str, trials: list[Trial], all_plants: int, survey: Survey) -> str:
@@ -27,6 +27,7 @@ def table(protocol: str, trials: list[Trial], all_plants: int, survey: Survey) -
         (MISSED, "mattered, not caught"),
         (IDLE, "reached, never mattered"),
         (UNREACHED, "never reached"),
+        (DIED, "ended the process that tried it"),
     ):
         found = [trial for trial in trials if trial.outcome == outcome]
         lines.append(f"  {words}: {len(found)}")

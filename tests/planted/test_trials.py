@@ -1,5 +1,6 @@
 """Planted bugs are tried: a few that are caught quickly in every run of the tests, the others in the long one."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.planted.trials import Died, apart
 from tocsin.protocols.registry import REGISTRY
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +32,11 @@ def test_without_a_bug_nothing_is_caught() -> None:
     """Forced to what it always is, a guard changes nothing: a group that does not exist is never named."""
     ended = tried("tests.planted.quick", "ack_all", "machine.py:AckAll._on_data:false:1")
     assert ended.returncode == 1 and "NOT CAUGHT" in ended.stdout, ended.stdout + ended.stderr
+
+
+def test_a_bug_that_ends_its_process_ends_nothing_else() -> None:
+    with pytest.raises(Died, match="ended with"):
+        apart(lambda: os._exit(3), int)
 
 
 def test_a_command_that_was_stopped_goes_on() -> None:

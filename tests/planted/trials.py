@@ -38,6 +38,11 @@ TOLD = "told"  # a story is acted otherwise; no promise is broken
 MISSED = "missed"  # it mattered, and nothing noticed
 IDLE = "idle"  # it never mattered in any run
 UNREACHED = "unreached"  # no run came by
+DIED = "died"  # the process that tried it ended without an answer: neither caught nor missed
+
+
+class Died(RuntimeError):
+    """A process ended without an answer."""
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -97,8 +102,21 @@ class Trials:
         return judge.runs
 
     def trial(self, plant: Plant, survey: Survey) -> Trial:
-        """What becomes of a bug."""
-        return apart(partial(self._tried, plant, survey), Trial)
+        """What becomes of a bug. One that ends the process that tries it ends nothing else."""
+        try:
+            return apart(partial(self._tried, plant, survey), Trial)
+        except Died as died:
+            return Trial(
+                name=plant.name,
+                line=plant.line,
+                outcome=DIED,
+                by=None,
+                why=str(died),
+                story=None,
+                mattered=sum(watch.key(plant.place, plant.mode) in run.mattered for run in survey.runs),
+                tried=0,
+                seconds=0.0,
+            )
 
     def _tried(self, plant: Plant, survey: Survey) -> Trial:
         began = time.process_time()
@@ -178,5 +196,5 @@ def apart(work: Callable[[], T], kind: type[T]) -> T:
         answer = pipe.read()
     _, status = os.waitpid(child, 0)
     if status != 0:
-        raise RuntimeError(f"the process that tried it ended with {status}")
+        raise Died(f"the process that tried it ended with {status}")
     return msgspec.json.decode(answer, type=kind)

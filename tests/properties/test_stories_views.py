@@ -104,3 +104,23 @@ def test_who_has_left_a_group_and_comes_back_owes_nothing_of_the_time_between() 
     assert (found.verdict, found.checked) == (PASS, 2)
     found = verdict("view_synchrony", story.format(between="send kind=token"))
     assert (found.verdict, found.violations) == (FAIL, 1)
+
+
+def test_what_the_views_of_a_leaver_owe() -> None:
+    """b goes on into view 2 without a message of view 1, and all stop in order: agreement asks nobody, this does."""
+    story = """
+        a view view=1 members=a,b
+        b view view=1 members=a,b
+        a broadcast all:a/0
+        a deliver all:a/0
+        a view view=2 members=a,b,c
+        b view view=2 members=a,b,c
+        a leave
+        b leave
+    """
+    assert verdict("agreement", story).verdict == NOT_CHECKABLE
+    found = verdict("view_synchrony", story)
+    assert (found.verdict, found.violations) == (FAIL, 1)
+    assert (
+        verdict("view_synchrony", story.replace("b view view=2", "b deliver all:a/0 \n b view view=2")).verdict == PASS
+    )

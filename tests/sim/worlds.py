@@ -48,6 +48,10 @@ class Scribe(Machine):
         assert isinstance(message, Word)
         self.told.append(f"{now} {message.text} from {source}")
 
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self.told.append(f"{now} {site} is incarnation {incarnation}")
+        self.outbox.persist(Kept(f"{site}:{incarnation}"))
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         self.told.append(f"{now} {timer}/{key}")
         for what, text in self.next_step:

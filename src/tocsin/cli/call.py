@@ -20,9 +20,11 @@ VERBS = {  # purpose: verb: what it does
         "showcase": "five members, loss, a kill -9, a partition; then the proof: about a minute",
     },
     "run a group": {
+        "init": "make a group's file and key, and say what to type next",
         "keygen": "make or change the key of a group",
         "join": "be a member of a live group: lines in, deliveries out",
         "status": "ask a running member how it is; change its injected faults or keys",
+        "groups": "who is in which group; change that while the members run",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
         "scrub": "read everything that members have on disk, and name what is damaged",
@@ -52,8 +54,8 @@ first steps:
   tocsin protocols counter_token                    what a protocol promises, and its options
 
 a group of three, on this machine:
-  tocsin keygen examples/orders.key                 once
-  tocsin join examples/orders.toml --as a           in one terminal; --as b, --as c in two others:
+  tocsin init orders                                once: its file and its key
+  tocsin join orders/group.toml --as a              in one terminal; --as b, --as c in two others:
                                                     what is typed in one comes out of all, in one order
 
 tocsin VERB --help has the options of a verb, with examples.

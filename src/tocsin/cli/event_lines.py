@@ -35,6 +35,8 @@ def event_lines(event: BatchEvent) -> list[str]:
             )
             for index, payload in enumerate(event.payloads)
         ]
+    if isinstance(event, View) and event.group is not None:
+        return [json.dumps({"view": event.view, "members": list(event.members), "group": event.group})]
     if isinstance(event, View):
         return [view_line(event.view, event.members, event.primary)]
     if isinstance(event, Missed):

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.tree import Tree
 
 from tocsin.cli.tables import output
+from tocsin.planning.broadcast_network import needless_checks, software_checks, unicasts
 from tocsin.planning.distances import HostDistances
 from tocsin.planning.priorities import ListsVerdict, coordinator_tree, largest_family, tree_cost
 from tocsin.planning.propagation import Forest
@@ -135,6 +136,13 @@ def print_forest(names: list[str], groups: list[str], forest: Forest, plain: For
     if forest is not plain:
         line += f" (the unbalanced forest: {max(plain.loads()):,})"
     console.print(escape(line))
+    checks = software_checks(forest)
+    if checks:
+        console.print(
+            f"on a broadcast network: a message to each group is {checks:,} multicasts that every site checks in "
+            f"software ({needless_checks(forest):,} checks in vain); "
+            f"{unicasts(forest):,} more messages if all are unicasts"
+        )
 
 
 def print_reliability(names: list[str], tree: ReliabilityTree, plan: ReliabilityPlan, wanted: float) -> None:

@@ -189,6 +189,10 @@ class Machine(ABC):
         """The probability that `broadcast_reaching` would promise now, at least `reach`; the same errors."""
         raise InputError("reach: this protocol does not plan it; expected a broadcast without")
 
+    def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
+        """Members that a broadcast with this reach would not be sent to, and that its promise is not about; sorted."""
+        return []
+
     def room(self) -> int:
         """How many more broadcasts are taken now; 0 holds the application back (flow control)."""
         return ROOM_WITHOUT_LIMIT
@@ -202,6 +206,10 @@ class Machine(ABC):
 
     def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:  # noqa: B027
         """An administrator asks for new members of a group, or a new group; only some protocols can."""
+
+    def groups(self) -> list[list[SiteId]] | None:
+        """By group, the members as last decided, as far as is known here; None where groups do not change."""
+        return None
 
     def add_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """An administrator asks that a site become a voter; only protocols whose entry says so can

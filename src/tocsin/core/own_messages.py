@@ -13,8 +13,9 @@ M = TypeVar("M", bound=Message)
 class OwnNumbers:
     """The numbers of this site's broadcasts: they increase, and none is used twice, over crashes too."""
 
-    def __init__(self) -> None:
-        self.following = 0  # next to assign; every smaller number is on stable storage, or was never visible
+    def __init__(self, first: int = 0) -> None:
+        """`first`: the smallest number that this incarnation may use (`Setup.first_seqno`)."""
+        self.following = first  # next to assign; every smaller number is on stable storage, or was never visible
 
     def take(self) -> int:
         """The next number; the caller makes it durable in the same step."""
@@ -29,7 +30,7 @@ class OwnNumbers:
 
     def resume(self, following: int) -> None:
         """A checkpoint says which number is next."""
-        self.following = following
+        self.following = max(self.following, following)
 
 
 class Outstanding(Generic[M]):

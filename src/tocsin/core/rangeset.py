@@ -196,6 +196,16 @@ class RangeSet:
             place += 1
         return result
 
+    def lowest(self, count: int) -> "RangeSet":
+        """The `count` smallest values; none where that is not positive."""
+        result = RangeSet()
+        for start, end in self.ranges():
+            if count <= 0:
+                break
+            result.add_range(start, min(end, start + count))
+            count -= end - start
+        return result
+
     def _append(self, start: int, end: int) -> None:
         """Add a range that starts at or after the start of the last one."""
         if self._ends and start <= self._ends[-1]:

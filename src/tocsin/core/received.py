@@ -1,5 +1,6 @@
 """Which messages were here, so that none is delivered twice."""
 
+from tocsin.core.errors import DecodeError
 from tocsin.core.machine import SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 from tocsin.core.records import RANGES_MAX
@@ -30,6 +31,29 @@ class ReceivedNumbers:
     def all_ranges(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
         """Those of every origin, for a checkpoint."""
         return tuple([(origin, self.ranges(origin)) for origin in sorted(self._by_origin)])
+
+    def marks(self) -> tuple[int, ...]:
+        """All of it, for a site that begins anew (`renewal.py`): by origin, its number, how many follow, and ranges."""
+        flat: list[int] = []
+        for origin, ranges in self.all_ranges():
+            flat.append(origin)
+            flat.append(len(ranges))
+            flat.extend(ranges)
+        return tuple(flat)
+
+    def adopt(self, marks: tuple[int, ...]) -> None:
+        """What another has, and this site has missed: never to be delivered here. What is no such list is dropped."""
+        place = 0
+        while place + 1 < len(marks):
+            origin = marks[place]
+            ranges = marks[place + 2 : place + 2 + marks[place + 1]]
+            place += 2 + marks[place + 1]
+            try:
+                known = rangeset_from_wire(ranges, RANGES_MAX)
+            except DecodeError:
+                return
+            known.update(self._by_origin.get(origin, RangeSet()))
+            self._by_origin[origin] = known
 
     def recall(self, origin: SiteId, ranges: tuple[int, ...]) -> None:
         """From a checkpoint."""

@@ -28,7 +28,7 @@ class Backlog:
         self.is_over = False  # above the limit, since it was last below half of it
         self._limit = limit_bytes
         self._slow: Slow = slow
-        self._frames = frames
+        self.frames = frames  # of the log
         self._items: deque[Heard] = deque()
         self._spilled: dict[int, deque[int]] = {}  # by group: log positions of forgotten frames, oldest first
         self._waiter: asyncio.Future[None] | None = None
@@ -102,7 +102,7 @@ class Backlog:
                 self._on_gone(item)
             else:
                 self._spilled[item.op.group].popleft()
-                content = unpack(self._frames.read_any(item.op.group, item.log_position, 1)[0].payload)
+                content = unpack(self.frames.read_any(item.op.group, item.log_position, 1)[0].payload)
                 assert isinstance(content, Packed)
                 item.messages = content.messages
         return item

@@ -15,7 +15,8 @@ from tocsin.live.errors import StorageFailed, Unknown
 from tocsin.live.outlet import Outlet
 from tocsin.live.staging import Staging, Visible
 from tocsin.live.storage import log_format
-from tocsin.live.storage.log import Laid, Log
+from tocsin.live.storage.laid import Laid
+from tocsin.live.storage.log import Log
 
 STAGED_OPS_MAX: Final = 1024  # written before the end of the turn when more are staged
 REST_SECONDS: Final = 0.1  # without a commit; then the last sync mark is made durable itself
@@ -151,6 +152,11 @@ class Commits:
             self._rest_later()
         else:
             self._loop.run_in_executor(self._executor, self._log.rest).add_done_callback(self._on_rested)
+
+    def settle(self) -> None:
+        """What was in doubt is so no longer."""
+        if not self._failed and not self._finished:
+            self._loop.run_in_executor(self._executor, self._log.settle).add_done_callback(self._on_rested)
 
     def _on_rested(self, future: "asyncio.Future[None]") -> None:
         error = future.exception()

@@ -15,19 +15,21 @@ from typing import Final
 
 from tocsin.core.effects import CancelTimer, Effects, SetTimer
 from tocsin.core.errors import DecodeError, TocsinError
-from tocsin.core.machine import GroupId, Micros, Setup, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.core.rng import Rng
 from tocsin.live.clock import Alarm, now_us
 from tocsin.live.commits import Commits
-from tocsin.live.errors import Damaged, ProtocolFailed, StorageFailed
+from tocsin.live.errors import Closed, Damaged, ProtocolFailed, Regressed, StorageFailed
 from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
+from tocsin.live.news import News
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.outlet import Outlet
 from tocsin.live.receipts import Receipt
 from tocsin.live.receptions import Receptions
+from tocsin.live.register import Register
 from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
 from tocsin.live.storage.closed_files import ClosedFiles
@@ -53,6 +55,7 @@ class Driver:
         site: SiteId,
         loop: asyncio.AbstractEventLoop,
         wire: Wire,
+        register: Register,
         log: Log,
         journal: JournalFolder | None,
         outgoing: Outgoing,
@@ -84,7 +87,10 @@ class Driver:
         )
         self._closed = False
         self._held = False  # standing still
+        self._settles = False  # what was in doubt
         self._effects = Effects()
+        self._news = News(loop, register, wire, log, group.sites)
+        self._acquainted = dict(log.knowledge.acquainted)  # with what the log does not have yet
         setup = Setup(
             site,
             len(group.sites),
@@ -94,22 +100,27 @@ class Driver:
             Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
             log.frames,
             None,
+            log.incarnation,
+            log.life + 1,
+            log.knowledge.first_frame,
+            bool(log.in_doubt),
         )
         self.machine = group.protocol.make(setup, self._effects)
 
     # Life
 
     def start(self) -> None:
-        """Start the machine with its records; the first batch notes the start."""
+        """Start the machine with its records; the log has noted the start."""
         records: list[Record] = []
         for data in self.log.read_records():
             record = self._record_codec.decode(data)
             assert isinstance(record, Record)
             records.append(record)
-        self.log.stage(log_format.Start(self.log.life + 1))
         self._step(lambda now: self.machine.on_start(now, records))
         self.end_turn()
-        self.wire.start(self._on_readable)
+        self.wire.begin_life(self._on_readable)
+        self._news.start()
+        self._maybe_settle()
 
     async def stop(self, left: bool) -> None:
         """Stop driving; what is staged is written, and the end is noted. StorageFailed if the journal cannot be
@@ -119,6 +130,7 @@ class Driver:
         self._closed = True
         self.timers.clear()
         self._alarm.close()
+        self._news.stop()
         self.wire.close()
         try:
             await self.commits.finish(left)
@@ -139,10 +151,17 @@ class Driver:
             _log.error("%s: %s", self._group.sites[self._site], error)
             self.failed = error
             self.timers.clear()
+            self._news.stop()
             self.commits.drop()
             self.wire.pause()
             self._outgoing.give_up()
             self._incoming.end()
+
+    def forbid(self) -> None:
+        """In a process that was forked from the member's: nothing is written or sent here. The event loop, which is the
+        parent's, too, is left alone."""
+        self.failed = Closed("this process was forked from a member's, and is no member; join again here")
+        self.commits.drop()
 
     def _maybe_hold(self) -> bool:
         """Stand still, as a stopped process would, when the application is too slow and asked for that."""
@@ -171,6 +190,8 @@ class Driver:
     def _receive(self, sock: socket.socket) -> None:
         for _ in range(RECEIVES_PER_TURN_MAX):
             arrived = self.wire.receive(sock)
+            if self.wire.told:
+                self._on_told()
             if arrived is None:
                 break
             for source, body in arrived:
@@ -178,6 +199,37 @@ class Driver:
             if self._maybe_hold() or self.failed is not None or self._is_due():
                 break
         self.end_turn()
+
+    def _on_told(self) -> None:
+        """Peers have said who they are, and what they know. The machine is told of one that has begun anew before it
+        gets anything of it."""
+        for told in self.wire.take_told():
+            if self.failed is not None:
+                return
+            why = self._news.hear(told)
+            if why:
+                self.fail(
+                    Regressed(
+                        f"{why}; the member stops, and nothing more of it is taken; start it again: it sets the folder "
+                        f"aside and comes back as a new incarnation"
+                    )
+                )
+                return
+            for claim in told.claims if told.met else ():
+                self._maybe_acquaint(claim.site, claim.incarnation)
+        self._maybe_settle()
+
+    def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
+        if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
+            self._acquainted[peer] = incarnation
+            self._effects.acquaint(peer, incarnation)
+            self._step(lambda now: self.machine.on_peer_renewed(now, peer, incarnation))
+
+    def _maybe_settle(self) -> None:
+        """What is in doubt at the end of the log is so no longer when others know of nothing behind it."""
+        if self.log.in_doubt and not self._settles and self._news.is_settled():
+            self._settles = True
+            self.commits.settle()
 
     def _on_body(self, source: SiteId, body: memoryview) -> None:
         """What a peer has sent; a message of the protocol, if it can be decoded."""
@@ -213,6 +265,10 @@ class Driver:
 
     def _on_timer(self, timer: str, key: int) -> None:
         self._step(lambda now: self.machine.on_timer(now, timer, key))
+
+    def change_group(self, group: GroupId, members: list[SiteId]) -> None:
+        self._step(lambda now: self.machine.change_group(now, group, members))
+        self.end_turn()
 
     def leave(self) -> None:
         self._step(lambda now: self.machine.leave(now))

@@ -11,6 +11,14 @@ class TooLarge(InputError):
     """A message above the limit; nothing of it was sent."""
 
 
+class TimedOut(TocsinError):
+    """It has not come within the time that was given for it; it may still come."""
+
+
+class NotSupported(InputError):
+    """The group's protocol cannot do this; the text names one that can."""
+
+
 class Closed(TocsinError):
     """The member has left or was closed; join again to go on."""
 
@@ -43,6 +51,12 @@ class Damaged(InputError):
     def __init__(self, text: str, lost: tuple[tuple[int, int, int], ...] = ()) -> None:
         super().__init__(text)
         self.lost = lost
+
+
+class Regressed(TocsinError):
+    """This member's data folder is older than what others know of it: an old copy was put back, or a disk has lost what
+    it had kept. Nothing of it is taken. Started again where the others are, the member sets the folder aside and comes
+    back as a new incarnation."""
 
 
 class ProtocolFailed(TocsinError):

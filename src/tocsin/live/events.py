@@ -33,11 +33,12 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """Who is in the group from here on."""
+    """Who is in the group from here on; with `group`, in that one alone (protocols whose groups change)."""
 
     view: int
     members: tuple[str, ...]
     primary: bool
+    group: str | None = None
 
 
 class Rollback(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """What a frame holds: many small messages, or one piece of a large one.
 
 A protocol orders frames; an application sends messages. Each origin numbers its messages 0, 1, 2, …; a frame says the
-number of its first message.
+number of its first message. Messages that carry a producer's name and number lie in frames of two further kinds; a
+frame without such messages is as it always was, byte for byte.
 """
 
 from typing import Annotated, Final
@@ -10,11 +11,14 @@ import msgspec
 from msgspec import Meta
 
 from tocsin.core.errors import DecodeError
+from tocsin.core.producers import NUMBER_END, is_producer
 
 FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
 ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
 PER_MESSAGE_BYTES: Final = 5  # of a message's length field, at the most
 MESSAGE_BYTES_MAX: Final = 64 << 20
+
+RUN_BYTES_MAX: Final = 96  # of a run of numbered messages beside the messages: name, two small and one large number
 
 _Number = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
@@ -35,6 +39,21 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     chunk: bytes | memoryview
 
 
+class Run(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Messages of a frame that follow one another, from one producer: message `index + i` has `number + i`."""
+
+    index: _Number  # of the first, in the frame
+    count: Annotated[int, Meta(ge=1, lt=1 << 16)]
+    producer: str
+    number: _Number  # the producer's, of the first
+
+
+class NumberedPacked(Packed, frozen=True, array_like=True, tag=2, gc=False):
+    """Whole messages, some of which are numbered by their producers."""
+
+    runs: list[Run]  # by index; none overlap
+
+
 class Numbers(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a frame holds, for those who need no content."""
 
@@ -46,6 +65,13 @@ class _PieceOf(Piece, frozen=True, array_like=True, tag=1, gc=False):
     chunk: bytes
 
 
+class NumberedPiece(_PieceOf, frozen=True, array_like=True, tag=3, gc=False):
+    """A piece of one large message that its producer numbered; every piece says so, for they come in any order."""
+
+    producer: str
+    sent_number: _Number
+
+
 # The head of a frame in msgpack: an array of three, the tag 0, the number, and how many messages follow.
 _PACKED: Final = bytes([0x93, 0x00])
 _HEAD_BYTES_MIN: Final = 4
@@ -55,19 +81,32 @@ _FIXED_ARRAY: Final = 0x90  # with up to 15 items; longer arrays have as many mo
 _FIXED_COUNT: Final = 0x0F
 _COUNT_WIDTHS: Final = {0xDC: 2, 0xDD: 4}
 _MESSAGE_BYTES_MIN: Final = 2  # of an empty message
-_NUMBER_END: Final = 1 << 62
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_decoder: Final = msgspec.msgpack.Decoder(Packed | _PieceOf)
+_decoder: Final = msgspec.msgpack.Decoder(Packed | _PieceOf | NumberedPacked | NumberedPiece)
 
 
 def unpack(frame: bytes) -> Packed | Piece:
     """What a frame holds. Frames come from members that hold the key, yet are checked like everything from outside."""
     try:
         content: Packed | Piece = _decoder.decode(frame)
-        return content
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise DecodeError(f"not a frame: {error}") from None
+    if isinstance(content, NumberedPacked):
+        _check_runs(content)
+    elif isinstance(content, NumberedPiece) and not is_producer(content.producer):
+        raise DecodeError("not a frame: no producer is called so")
+    return content
+
+
+def _check_runs(content: NumberedPacked) -> None:
+    end = 0
+    for run in content.runs:
+        if run.index < end or run.number + run.count > NUMBER_END or not is_producer(run.producer):
+            raise DecodeError("not a frame: its runs of numbered messages overlap, or no producer is called so")
+        end = run.index + run.count
+    if end > len(content.messages) or not content.runs:
+        raise DecodeError("not a frame: fewer messages than it numbers, or no number")
 
 
 def read_head(frame: bytes) -> Numbers | None:
@@ -87,7 +126,7 @@ def read_head(frame: bytes) -> Numbers | None:
         count, at = int.from_bytes(frame[at : at + _COUNT_WIDTHS[kind]]), at + _COUNT_WIDTHS[kind]
     elif kind & ~_FIXED_COUNT != _FIXED_ARRAY:
         return None
-    fits = count * _MESSAGE_BYTES_MIN <= len(frame) - at and first < _NUMBER_END
+    fits = count * _MESSAGE_BYTES_MIN <= len(frame) - at and first < NUMBER_END
     return Numbers(first, count) if fits else None
 
 
@@ -105,3 +144,30 @@ def pack(number: int, messages: list[bytes]) -> bytes:
 
 def pack_piece(piece: Piece) -> bytes:
     return _encoder.encode(piece)
+
+
+def pack_numbered(number: int, messages: list[bytes], runs: list[Run]) -> bytes:
+    return _encoder.encode(NumberedPacked(number, messages, runs))
+
+
+def runs_of(sent: list[tuple[str, int] | None]) -> list[Run]:
+    """By message of a frame, its producer and number (or None): as few runs as there can be."""
+    runs: list[Run] = []
+    for index, each in enumerate(sent):
+        if each is None:
+            continue
+        last = runs[-1] if runs else None
+        if last is not None and (last.index + last.count, last.producer, last.number + last.count) == (index, *each):
+            runs[-1] = Run(last.index, last.count + 1, last.producer, last.number)
+        else:
+            runs.append(Run(index, 1, each[0], each[1]))
+    return runs
+
+
+def sent_of(content: NumberedPacked) -> list[tuple[str, int] | None]:
+    """By message of a frame, its producer and number."""
+    sent: list[tuple[str, int] | None] = [None] * len(content.messages)
+    for run in content.runs:
+        for offset in range(run.count):
+            sent[run.index + offset] = (run.producer, run.number + offset)
+    return sent

@@ -103,13 +103,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return self.group_names.index(name)
 
     def settings(self) -> dict[str, object]:
-        """What the members' files should agree in, by name; they tell one another when they meet (`wire/meeting.py`).
-        Of options only those that are not as usual."""
+        """What the members' files should agree in, by name, beside the sites; they tell one another when they meet
+        (`wire/meeting.py`). Of options only those that are not as usual."""
         usual = self.protocol.options()
         options = {name: getattr(self.options, name) for name in self.options.__struct_fields__}
         return {
             "protocol": self.protocol.name,
-            "sites": self.sites,
             "founders": self.founders,
             "groups": self.group_names,  # a group's number is its place in the file
             **{f"groups.{name}": members for name, members in zip(self.group_names, self.groups, strict=True)},
@@ -151,12 +150,17 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
     for key, name in (("data_dir", config.data_dir), ("key_file", config.key_file or "")):
         if "\0" in name:
             raise InputError(f"{source}: `{key}`: expected the name of a file or folder, found {name!r}")
-    group_names, groups = _groups(config, sites, source)
+    group_names, groups = _groups(config, protocol.assumptions.group_changes, sites, source)
+    options = decode_config(config.options, protocol.options, f"{source}: `options`")
+    if getattr(options, "detector", "") == "perfect":
+        raise InputError(
+            f'{source}: `options.detector`: expected "timeout", found "perfect": only a simulator knows who has crashed'
+        )
     return Group(
         source=source,
         name=config.name,
         protocol=protocol,
-        options=decode_config(config.options, protocol.options, f"{source}: `options`"),
+        options=options,
         sites=sites,
         addresses=addresses,
         family=resolved[0][0],
@@ -176,8 +180,9 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
 
 
 def _groups(
-    config: GroupConfig, sites: tuple[str, ...], source: str
+    config: GroupConfig, may_be_empty: bool, sites: tuple[str, ...], source: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """Names and members. A group without members is one that may be made later, where groups change."""
     if not config.groups:
         return ("all",), (tuple(range(len(sites))),)
     members: list[tuple[int, ...]] = []
@@ -186,7 +191,7 @@ def _groups(
         if unknown:
             near = suggestion(unknown[0], list(sites))
             raise InputError(f"{source}: `groups.{name}`: expected known sites, found `{unknown[0]}`{near}")
-        if not names or len(set(names)) != len(names):
+        if (not names and not may_be_empty) or len(set(names)) != len(names):
             raise InputError(f"{source}: `groups.{name}`: expected at least one site, and none twice")
         members.append(tuple(sorted(sites.index(site) for site in names)))
     return tuple(config.groups), tuple(members)

@@ -9,6 +9,7 @@ from tocsin.live.events import BatchEvent, View
 from tocsin.live.heard import Delivered, Heard
 from tocsin.live.naming import Naming
 from tocsin.live.storage import log_format
+from tocsin.live.storage.logged_frames import LoggedFrames
 
 
 class Incoming:
@@ -30,7 +31,8 @@ class Incoming:
         if isinstance(item, Delivered):
             self.stat_messages += len(item.messages)
         elif isinstance(item, log_format.View):
-            self.view = self._naming.view(item)
+            if item.group < 0:
+                self.view = self._naming.view(item)
             self._wake_changed()
         if self._listens:
             self.backlog.put(item)
@@ -44,6 +46,11 @@ class Incoming:
     def holds_back(self) -> bool:
         """Whether the member is to stand still until the application has caught up."""
         return self.backlog.is_over and not self._leaves
+
+    def begin(self, frames: LoggedFrames) -> None:
+        """The member's life begins, with this log."""
+        self.backlog.frames = frames
+        self._wake_changed()
 
     def end(self) -> None:
         """The member ends: whoever waits here shall look."""
@@ -64,9 +71,11 @@ class Incoming:
         """Wait for a view or the end, at most so long."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changed.append(waiting)
-        await asyncio.wait([waiting], timeout=seconds)
-        if waiting in self._changed:
-            self._changed.remove(waiting)
+        try:
+            await asyncio.wait([waiting], timeout=seconds)
+        finally:
+            if waiting in self._changed:
+                self._changed.remove(waiting)
 
     def _wake_changed(self) -> None:
         for waiting in self._changed:

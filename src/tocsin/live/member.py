@@ -10,15 +10,17 @@ async with tocsin.join("orders.toml", "a") as member:
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Generator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from tocsin.core.errors import InputError, TocsinError
+from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
+from tocsin.live.changing import change_group, groups_of, warn_of_changes
 from tocsin.live.driver import Driver
-from tocsin.live.errors import Closed, KeyMismatch, NotPrimary, TooLarge
+from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed, TooLarge
 from tocsin.live.events import BatchEvent, Event, View
 from tocsin.live.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group, read_group
@@ -30,6 +32,8 @@ from tocsin.live.operations.status_server import StatusServer
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.reading import Batches, Events, Reading
 from tocsin.live.receipts import Receipt
+from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.logged_frames import LoggedFrames
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.receiving import OTHER_KEY
 
@@ -39,6 +43,7 @@ REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its ow
 ROOM_LOOK_SECONDS: Final = 0.02
 BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
+DAMAGED_SECONDS: Final = 10.0  # for which a member with a damaged log looks for others, to begin anew
 
 
 def join(
@@ -73,6 +78,7 @@ class Member:
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
+        self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
         self._turn_wanted = False
         self._started = False
         self._closed = False
@@ -83,7 +89,9 @@ class Member:
         self._outgoing: Outgoing
         self._incoming: Incoming
         self._reading: Reading
-        self._driver: Driver
+        self._driver: Driver | None = None  # until the others were asked
+        self._beginning: asyncio.Task[None] | None = None  # asks them
+        self._failed: TocsinError | None = None  # why there is no driver
         self._status: StatusServer
 
     @property
@@ -113,27 +121,82 @@ class Member:
         group = self.group
         self._loop = asyncio.get_running_loop()
         opened = await open_member(group, self._site, self._inject)
-        log = opened.log
         self._opened = opened
-        self._outgoing = Outgoing(len(group.groups), log.next_number)
-        backlog = Backlog(self._backlog_bytes, self._slow, log.frames)
-        self._incoming = Incoming(backlog, Naming(group), self._listens, self._slow)
-        self._driver = Driver(
-            group, self._site, self._loop, opened.wire, log, opened.journal, self._outgoing, self._incoming
-        )
-        self._reading = Reading(self._incoming, self._driver.maybe_go_on, self._has_ended)
-        self._driver.closed_files.needed = self._incoming.needed
+        self._outgoing = Outgoing(len(group.groups))
+        backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
+        self._naming = Naming(group)
+        self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
+        self._reading = Reading(self._incoming, self._maybe_go_on, self._has_ended)
         self._started = True
         self._status = StatusServer(self, opened.folder)
         try:
             await self._status.start(group.metrics)
+            self._beginning = self._loop.create_task(self._begin())
+            if opened.damaged is not None:
+                await self._begin_in_time(opened.damaged)
+            elif opened.asking.needed == 0:
+                await asyncio.shield(self._beginning)
         except BaseException:
             await self.close()  # nothing was sent or taken yet; lock, socket and files are free again
             raise
-        self._driver.start()
         if self._slow == "leave":
             self._leaving = self._loop.create_task(self._leave_when_behind())
         return self
+
+    async def _begin(self) -> None:
+        """Ask the others, then begin this life: with the folder as it is, or anew."""
+        opened = self._opened
+        try:
+            beginning = await opened.asking.run()
+            log = await self._loop.run_in_executor(None, opened.begin, beginning)
+            if self.on_opened is not None:
+                await self.on_opened()
+        except asyncio.CancelledError:
+            raise
+        except TocsinError as error:
+            self._failed = error
+        except Exception as error:
+            _log.exception("%s: cannot begin", self.name)
+            self._failed = ProtocolFailed(f"`{self.name}` cannot begin: {type(error).__name__}: {error}")
+        else:
+            self._outgoing.begin(log.next_number)
+            self._driver = Driver(
+                self.group,
+                self._site,
+                self._loop,
+                opened.wire,
+                opened.register,
+                log,
+                opened.journal,
+                self._outgoing,
+                self._incoming,
+            )
+            self._driver.closed_files.needed = self._incoming.needed
+            forks.register(self._driver.forbid)
+            self._driver.start()
+            warn_of_changes(self.group, self.name, self._driver)
+            self._incoming.begin(log.frames)
+            return
+        self._outgoing.give_up()
+        self._incoming.end()
+        if opened.damaged is not None or opened.asking.needed == 0:
+            raise self._failed
+
+    async def _begin_in_time(self, damaged: Damaged) -> None:
+        """A damaged folder is given up only where others are: alone, the member says what it would lose."""
+        assert self._beginning is not None
+        await asyncio.wait([self._beginning], timeout=DAMAGED_SECONDS)
+        if not self._beginning.done():
+            raise Damaged(
+                f"{damaged}; with {self._opened.asking.needed} of the others it would begin anew, and nobody answered "
+                f"within {DAMAGED_SECONDS:g} s",
+                damaged.lost,
+            )
+        self._beginning.result()
+
+    def _maybe_go_on(self) -> None:
+        if self._driver is not None:
+            self._driver.maybe_go_on()
 
     async def leave(self) -> None:
         """Leave in order: what was broadcast is ordered first; then the group goes on without this member."""
@@ -142,7 +205,7 @@ class Member:
         deadline = self._loop.time() + LEAVE_SECONDS_MAX
         while self._may_go_on(deadline) and not self._is_done():
             await self._incoming.wait_changed(0.02)
-        if self._may_go_on(math.inf) and self.group.protocol.assumptions.leaves:
+        if self._may_go_on(math.inf) and self.group.protocol.assumptions.leaves and self._driver is not None:
             self._driver.leave()
             while self._may_go_on(deadline) and self._is_member():
                 await self._incoming.wait_changed(0.05)
@@ -159,11 +222,13 @@ class Member:
         await self.leave()
 
     def _error(self) -> TocsinError | None:
-        return self._driver.failed
+        return self._failed if self._driver is None else self._driver.failed
 
     def _is_done(self) -> bool:
         outgoing = self._outgoing
-        return outgoing.receipts.outstanding == 0 and not outgoing.queued() and self._driver.machine.quiet()
+        if outgoing.receipts.outstanding or outgoing.queued():
+            return False
+        return self._driver is None or self._driver.machine.quiet()
 
     def _is_member(self) -> bool:
         return self.view is None or self.name in self.view.members
@@ -185,11 +250,21 @@ class Member:
             self._leaving.cancel()
         await self._status.stop()
         try:
-            await self._driver.stop(left)
+            await self._stop(left)
         finally:
             self._outgoing.give_up()
             self._incoming.end()
             self._opened.unlock()
+
+    async def _stop(self, left: bool) -> None:
+        if self._beginning is not None and self._driver is None:
+            self._beginning.cancel()
+            await asyncio.wait([self._beginning])
+        if self._driver is not None:
+            forks.forget(self._driver.forbid)
+            await self._driver.stop(left)
+        else:
+            await self._loop.run_in_executor(None, self._opened.close_all)
 
     async def ready(self, seconds: float = 10.0) -> None:
         """Wait until this member is in a primary view, or (with a protocol that has no views) has heard from a peer."""
@@ -220,7 +295,30 @@ class Member:
     def _is_ready(self) -> bool:
         if self.view is not None or self.group.protocol.has_views:
             return self.view is not None and self.view.primary and self.name in self.view.members
-        return len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
+        heard = len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
+        return heard and self._driver is not None
+
+    # Groups that change
+
+    async def change_group(self, group: str, members: Iterable[str]) -> None:
+        """Ask that a group of the file have these members from now on; none: it is disbanded, and can be made again. It
+        is asked for durably, and comes about when a majority is there: a `View` with the group's name says so at its
+        members, old and new."""
+        self._check_started()
+        if self._beginning is not None:
+            await asyncio.shield(self._beginning)
+        self.ask_for_group(group, members)
+
+    def ask_for_group(self, group: str, members: Iterable[str]) -> None:
+        """As `change_group`, of a member that has begun."""
+        self._check_started()
+        self._check_open()
+        change_group(self.group, self._naming, self._driver, group, members)
+
+    def groups(self) -> dict[str, list[str]]:
+        """By name: the members as they were last decided, as far as is known here; else as the file says."""
+        self._check_started()
+        return groups_of(self.group, self._driver)
 
     # Sending
 
@@ -248,20 +346,24 @@ class Member:
         while self._outgoing.is_full():
             await self._outgoing.wait_for_room()
             self._check_open()
-        receipt = Receipt(self._driver.commits.sync)
+        receipt = Receipt(self._sync)
         self._outgoing.put(group, messages, size, receipt)
         self._want_turn()
         return receipt
+
+    async def _sync(self) -> None:
+        assert self._driver is not None, "something was ordered without a driver"
+        await self._driver.commits.sync()
 
     async def _broadcast_reaching(self, message: bytes, group: int, reach: float) -> Receipt:
         if not self.group.protocol.plans_reach:
             raise InputError(f"broadcast: `reach`: {self.group.protocol.name} does not plan it; see reliability_tree")
         if len(message) > REACHING_BYTES_MAX:
             raise TooLarge(f"broadcast: expected at most {REACHING_BYTES_MAX} bytes with `reach`, found {len(message)}")
-        while self._driver.machine.room() <= 0:
+        while self._driver is None or self._driver.machine.room() <= 0:
             await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
             self._check_open()
-        receipt = Receipt(self._driver.commits.sync)
+        receipt = Receipt(self._sync)
         receipt.reach = self._driver.broadcast_reaching(group, message, reach, receipt)
         self._check_open()
         return receipt
@@ -292,7 +394,8 @@ class Member:
 
     def _turn(self) -> None:
         self._turn_wanted = False
-        self._driver.end_turn()
+        if self._driver is not None:  # else what was queued waits for it
+            self._driver.end_turn()
 
     # Hearing
 
@@ -320,7 +423,9 @@ class Member:
 
     def status(self) -> dict[str, Any]:
         """What `tocsin status` shows."""
-        told = status_of(self.group, self.name, self._driver, self._outgoing, self._incoming, self.stat_slow_left)
+        told = status_of(self.group, self.name, self._opened, self._driver, self._outgoing, self._incoming)
+        told["totals"]["slow_left"] = self.stat_slow_left
+        told["failed"] = None if self._error() is None else str(self._error())
         return told | {"scrub": scrub_status(self._opened.scrubber)}
 
     def inject(self, faults: str) -> None:

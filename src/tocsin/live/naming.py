@@ -1,5 +1,6 @@
 """From the driver's numbers to the names that an application knows."""
 
+from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId
 from tocsin.live.events import Batch, BatchEvent, Missed, Rollback, View
 from tocsin.live.group_config import Group
@@ -18,8 +19,15 @@ class Naming:
         """Groups that were made while running have no name of their own."""
         return self._groups[group] if group < len(self._groups) else f"group-{group}"
 
+    def group_number(self, name: str) -> GroupId:
+        """Of a group of the file: its place there is its number at every member."""
+        if name not in self._groups:
+            raise InputError(f"group: expected one that the file names ({', '.join(self._groups)}), found `{name}`")
+        return self._groups.index(name)
+
     def view(self, op: log_format.View) -> View:
-        return View(op.view, tuple(self._sites[member] for member in op.members), op.primary)
+        members = tuple(self._sites[member] for member in op.members)
+        return View(op.view, members, op.primary, self.group(op.group) if op.group >= 0 else None)
 
     def events(self, item: Heard) -> list[BatchEvent]:
         """What the application hears of it."""

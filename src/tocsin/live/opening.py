@@ -1,17 +1,30 @@
-"""What a member has on disk and on the network, opened in order; if one part fails, those before it are closed."""
+"""What a member has on disk and on the network, opened in order; if one part fails, those before it are closed.
+
+First the folder, as it is, and the wire: with them the member asks (`asking.py`). Then the log with which it lives: the
+one that was found, or, if it begins anew, an empty one; what was there is set aside.
+"""
 
 import asyncio
+import hashlib
 import logging
 import os
-from pathlib import Path
 
+from tocsin.core.machine import FIRST_INCARNATION
+from tocsin.live import forks
+from tocsin.live.asking import Asking, Beginning
+from tocsin.live.errors import Damaged
 from tocsin.live.group_config import Group
+from tocsin.live.register import Register
+from tocsin.live.storage.aside import set_aside
+from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.live.storage.journal_folder import JournalFolder
+from tocsin.live.storage.knowledge import WORD_BYTES
 from tocsin.live.storage.log import Log
+from tocsin.live.storage.log_format import Start
+from tocsin.live.storage.marks import NOBODY
 from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.keys import read_keys
-from tocsin.live.wire.meeting import About, settings_of
 from tocsin.live.wire.seal import Keyring
 from tocsin.live.wire.wire import Wire
 
@@ -19,32 +32,111 @@ _log = logging.getLogger("tocsin.live")
 
 
 class Opened:
-    """The open parts of one member. The driver closes log and wire; the lock is the member's, to be closed last."""
+    """The open parts of one member. The driver closes log and wire, once there is one; the lock comes last."""
 
-    def __init__(
-        self,
-        folder: Path,
-        lock: int,
-        log: Log,
-        journal: JournalFolder | None,
-        keyring: Keyring,
-        wire: Wire,
-        scrubber: Scrubber,
-    ) -> None:
-        self.folder = folder
-        self.log = log
-        self.journal = journal
-        self.wire = wire
-        self.scrubber = scrubber
-        self._keyring = keyring
+    def __init__(self, group: Group, site: int, lock: int, keys: list[bytes]) -> None:
+        self.folder = group.site_dir(site)
+        self.register = Register(site, len(group.sites))
+        self.damaged: Damaged | None = None  # why the log could not be read
+        self.renewed = ""  # why the member began anew at this start
+        self.log: Log | None = None
+        self.journal: JournalFolder | None = None
+        self.wire: Wire
+        self.asking: Asking
+        self.scrubber = Scrubber(self.folder, group.journal.scrub_bytes_per_s)
+        self._group = group
+        self._site = site
+        self._keys = keys
+        self._keyring = Keyring(group.name.encode(), keys)
         self._lock = lock
+
+    # As it is found
+
+    def open_log(self) -> None:
+        """Safe to run in a thread, as `begin`."""
+        try:
+            log = self._open_log(FIRST_INCARNATION)
+        except Damaged as error:
+            if len(self._group.sites) == 1:
+                raise
+            self.damaged = error
+            return
+        self.log = log
+        self.register.open(log)
+        self.register.group_id = b"" if log.group_id == NOBODY else log.group_id
+
+    def _open_log(self, incarnation: int) -> Log:
+        journal = self._group.journal
+        syncs = journal.durability == "disk"
+        group_id = self.register.group_id or NOBODY
+        groups = len(self._group.groups)
+        return Log(self.folder / "wal", groups, journal.segment_bytes, syncs, None, group_id, incarnation)
+
+    def open_wire(self, loop: asyncio.AbstractEventLoop, inject: str) -> None:
+        self.wire = Wire(self._group, self._site, loop, self._keyring, self.register)
+        self.wire.injector.configure(inject)
+        self.asking = Asking(self._group, loop, self.register, self.wire, self.damaged is not None)
+        forks.register(self.wire.forbid)
+
+    # The life that follows
+
+    def begin(self, beginning: Beginning) -> Log:
+        """Open the log with which this member lives, and note the start: synced, before anybody hears of it."""
+        if not self.register.group_id:
+            self.register.group_id = _group_id(self._group.name, self._keys)
+        log = self._log_to_live_with(beginning)
+        self.log = log
+        log.become(self.register.group_id, beginning.incarnation)
+        self.register.open(log)
+        if log.in_doubt:
+            _log.warning("%s: in doubt: %s", self.folder, log.in_doubt)
+        for known in self.register.others():
+            log.stage(known)
+        word = int.from_bytes(os.urandom(WORD_BYTES), "big")
+        log.stage(Start(log.life + 1, word, beginning.first_frame, beginning.first_number))
+        laid = log.layout()
+        log.write(laid)
+        log.sync()
+        log.apply(laid)
+        self.register.begin()
+        journal = self._group.journal
+        if journal.archive:
+            self.journal = JournalFolder(self.folder, journal.keep_bytes, journal.keep_seconds)
+        write_identity(self.folder, _identity(self._group, self._site, log.incarnation))
+        return log
+
+    def _log_to_live_with(self, beginning: Beginning) -> Log:
+        log, disk = self.log, Disk()
+        if log is not None and log.life < 0:
+            aside = set_aside(self.folder, disk, ("journal",))  # of a log that is lost
+        elif log is not None and not beginning.why:
+            return log
+        else:
+            if log is not None:
+                log.close()
+                self.log = None
+            aside = set_aside(self.folder, disk)
+            log = self._open_log(beginning.incarnation)
+        if beginning.why:
+            what = f"{self.damaged}: " if self.damaged is not None else ""
+            kept = "" if aside is None else f"; what was there is kept in {aside}"
+            self.renewed = f"{what}{beginning.why}; it begins anew, as incarnation {beginning.incarnation}{kept}"
+            _log.warning("%s: Regressed: %s", self._group.sites[self._site], self.renewed)
+        return log
 
     def replace_keys(self, keys: list[bytes]) -> None:
         """The first key seals from now on, all open."""
         self._keyring.replace(keys)
         self.wire.sender.sealer.rekey()
 
+    def close_all(self) -> None:
+        """Where no driver has taken over."""
+        self.wire.close()
+        if self.log is not None:
+            self.log.close()
+
     def unlock(self) -> None:
+        forks.forget(self.wire.forbid)
         self.scrubber.stop()
         os.close(self._lock)
 
@@ -55,45 +147,35 @@ async def open_member(group: Group, site: int, inject: str) -> Opened:
     folder = group.site_dir(site)
     await loop.run_in_executor(None, require_folder, folder)
     lock = await take_lock(folder)
-    log: Log | None = None
+    opened = Opened(group, site, lock, keys)
     try:
-        await loop.run_in_executor(None, write_identity, folder, _identity(group, site))
-        syncs = group.journal.durability == "disk"
-        file_bytes = group.journal.segment_bytes
-        log = await loop.run_in_executor(None, Log, folder / "wal", len(group.groups), file_bytes, syncs)
-        if log.in_doubt:
-            _log.warning("%s: in doubt: %s", folder, log.in_doubt)
-        journal = await loop.run_in_executor(None, _journal, group, folder)
-        keyring = Keyring(group.name.encode(), keys)
-        wire = Wire(
-            group,
-            site,
-            loop,
-            keyring,
-            About(group.sites[site], log.life + 1, log.incarnation.hex(), settings_of(group.settings())),
-        )
-        wire.injector.configure(inject)
+        await loop.run_in_executor(None, write_identity, folder, _identity(group, site, 0))
+        await loop.run_in_executor(None, opened.open_log)
+        opened.open_wire(loop, inject)
     except BaseException:
-        if log is not None:
-            await loop.run_in_executor(None, log.close)
+        if opened.log is not None:
+            await loop.run_in_executor(None, opened.log.close)
+        opened.scrubber.stop()
         os.close(lock)
         raise
-    scrubber = Scrubber(folder, group.journal.scrub_bytes_per_s)
-    return Opened(folder, lock, log, journal, keyring, wire, scrubber)
+    return opened
 
 
-def _identity(group: Group, site: int) -> Identity:
+def _group_id(name: str, keys: list[bytes]) -> bytes:
+    """Of a group whose protocol has no voters: it needs no founding."""
+    return hashlib.blake2b(name.encode(), key=keys[0] if keys else b"", digest_size=len(NOBODY)).digest()
+
+
+def _identity(group: Group, site: int, incarnation: int) -> Identity:
     groups = {
         name: [group.sites[member] for member in members]
         for name, members in zip(group.group_names, group.groups, strict=True)
     }
     return Identity(
-        group=group.name, protocol=group.protocol.name, site=group.sites[site], sites=group.sites, groups=groups
+        group=group.name,
+        protocol=group.protocol.name,
+        site=group.sites[site],
+        sites=group.sites,
+        groups=groups,
+        incarnation=incarnation,
     )
-
-
-def _journal(group: Group, folder: Path) -> JournalFolder | None:
-    """The journal's folder, unless the group's file says that no Arrow files are made."""
-    if not group.journal.archive:
-        return None
-    return JournalFolder(folder, group.journal.keep_bytes, group.journal.keep_seconds)

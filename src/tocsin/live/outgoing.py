@@ -16,7 +16,7 @@ QUEUE_MESSAGES_MAX: Final = 100_000
 class Outgoing:
     """The application puts messages in; the driver takes frames out, and says what becomes of them."""
 
-    def __init__(self, groups: int, next_number: int) -> None:
+    def __init__(self, groups: int, next_number: int = 0) -> None:
         self.stat_messages = 0
         self.frame_bytes = 0  # of frames handed to the machine and not yet delivered here
         self.receipts = Receipts(groups)
@@ -45,9 +45,17 @@ class Outgoing:
         """Wait until the queue is not full, or the member ends."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._room.append(waiting)
-        await waiting
+        try:
+            await waiting
+        finally:
+            if waiting in self._room:  # cancelled
+                self._room.remove(waiting)
 
     # The driver's side
+
+    def begin(self, next_number: int) -> None:
+        """The member's life begins: its first message has this number."""
+        self._next_number = next_number
 
     def groups_waiting(self) -> list[GroupId]:
         return [group for group, packer in enumerate(self._packers) if len(packer)]

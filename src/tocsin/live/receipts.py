@@ -30,7 +30,11 @@ class Receipt:
             raise self._error
         waiter: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        return await waiter
+        try:
+            return await waiter
+        finally:
+            if waiter in self._waiters:  # cancelled
+                self._waiters.remove(waiter)
 
     async def durable(self) -> int:
         """As `ordered`, and wait until this member's disk has it, safe from a power loss."""

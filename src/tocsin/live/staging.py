@@ -5,9 +5,11 @@ from typing import Final
 
 from tocsin.core.codec import Codec
 from tocsin.core.effects import (
+    Acquaint,
     Checkpoint,
     Deliver,
     Effect,
+    GroupView,
     Missed,
     Multicast,
     Persist,
@@ -48,7 +50,7 @@ class Staging:
         self._streams = [Stream(group, log.frames) for group in range(groups)]
 
     def add(self, effect: Effect) -> None:
-        """Take an effect of a step. Views of single groups are for traces only."""
+        """Take an effect of a step."""
         if isinstance(effect, (Send, Multicast)):
             self._visible.append(effect)
             self.sends += 1
@@ -70,12 +72,17 @@ class Staging:
             self._trim(effect.group, effect.position)
         elif isinstance(effect, View):
             self._tell(log_format.View(effect.view, tuple(effect.members), effect.primary))
+        elif isinstance(effect, GroupView):
+            self._tell(log_format.View(effect.view, tuple(effect.members), True, effect.group))
         elif isinstance(effect, Rollback):
             self._tell(self._stream(effect.group).rollback(effect.origin, effect.seqno))
         elif isinstance(effect, Missed):
             if effect.origin < 0:
                 self._stream(effect.group).skip(effect.first + effect.count)
             self._tell(log_format.Missed(effect.group, effect.origin, effect.first, effect.count))
+        elif isinstance(effect, Acquaint):
+            self._log.stage(log_format.Acquaint(effect.site, effect.incarnation))
+            self.must_sync = True
 
     def _tell(self, op: log_format.View | log_format.Rollback | log_format.Missed) -> None:
         self._log.stage(op)

@@ -104,6 +104,45 @@ def maximum_reliability_tree(topology: Topology, source: int) -> ReliabilityTree
     return tree
 
 
+def reachable_tree(
+    nodes: int, ways: list[tuple[int, int, float]], chances: list[float], source: int
+) -> ReliabilityTree:
+    """The same where each direction of a link has a chance of its own: grown along the best ways that lead out of it.
+
+    `ways`: from whom and to whom; `chances`: of one copy. `order` has only those that ways lead to. Where both
+    directions are alike this is the maximum reliability tree; where not, a link that is taken is the best that leads
+    to a new node at its time.
+    """
+    leading: list[list[int]] = [[] for _ in range(nodes)]  # by node: its ways out
+    for way in range(len(ways)):
+        leading[ways[way][0]].append(way)
+    tree = ReliabilityTree(source, nodes)
+    best = [-1.0] * nodes
+    best_depth = [0] * nodes
+    joined = bytearray(nodes)
+    heap: list[tuple[float, int, int, int]] = [(-1.0, 0, -1, source)]
+    while heap:
+        negative, depth, way, node = heappop(heap)
+        if joined[node]:
+            continue
+        joined[node] = 1
+        tree.order.append(node)
+        tree.depth[node] = depth
+        if way >= 0:
+            tree.parent[node] = ways[way][0]
+            tree.link[node] = way
+            tree.success[node] = -negative
+        depth += 1
+        for out in leading[node]:
+            other = ways[out][1]
+            chance = chances[out]
+            if not joined[other] and (chance > best[other] or (chance == best[other] and depth < best_depth[other])):
+                best[other] = chance
+                best_depth[other] = depth
+                heappush(heap, (-chance, depth, out, other))
+    return tree
+
+
 def _refuse_switches(topology: Topology) -> None:
     for node in range(topology.node_count()):
         if topology.is_switch(node):

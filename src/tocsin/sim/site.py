@@ -28,18 +28,9 @@ from tocsin.sim.clock import Clock
 from tocsin.sim.disk import Disk, Disks
 from tocsin.sim.kernel import Event, Kernel
 from tocsin.sim.surroundings import Surroundings
-from tocsin.sim.waiting import Waiting
+from tocsin.sim.waiting import Taken, Waiting
 
 PAUSED_BACKLOG_MAX: Final = 100_000  # what a stopped process's socket buffer holds here; more is lost
-
-
-class _Broadcast(Effect):
-    """The machine has taken a broadcast: the first effect of that step."""
-
-    def __init__(self, group: GroupId, seqno: int, size: int) -> None:
-        self.group = group
-        self.seqno = seqno
-        self.size = size
 
 
 class _TimerFires(Event):
@@ -290,7 +281,7 @@ class Site:
         while self.pending and self.machine is not None and self.machine.room() > 0:
             group, payload = self.pending.pop(0)
             seqno = self.machine.broadcast(self._shown(now), group, payload)
-            step: list[Effect] = [_Broadcast(group, seqno, len(payload))]  # the trace shows it before its own delivery
+            step: list[Effect] = [Taken(group, seqno, len(payload))]  # the trace shows it before its own delivery
             for effect in self.outbox.take_all():
                 if isinstance(effect, (SetTimer, CancelTimer)):
                     self._apply(now, effect)
@@ -371,7 +362,7 @@ class Site:
             )
         elif isinstance(effect, Multicast):
             self.handled += self._world.transmit_many(now, self.site, effect.targets, effect.message)
-        elif isinstance(effect, _Broadcast):
+        elif isinstance(effect, Taken):
             self.disks.highest_seqno = effect.seqno
             self._world.on_broadcast(now, self.site, effect.group, effect.seqno, effect.size)
         else:

@@ -1,6 +1,7 @@
-"""What waits at a site that is slow, or stopped."""
+"""What a site notes beside its machine: input that waits while it is slow or stopped, and what it was given to send."""
 
-from tocsin.core.machine import SiteId
+from tocsin.core.effects import Effect
+from tocsin.core.machine import GroupId, SiteId
 from tocsin.core.message import Message
 
 
@@ -13,3 +14,12 @@ class Waiting:
         self.size = size
         self.timer = timer
         self.key = key
+
+
+class Taken(Effect):
+    """The machine has taken a broadcast: the first effect of that step."""
+
+    def __init__(self, group: GroupId, seqno: int, size: int) -> None:
+        self.group = group
+        self.seqno = seqno
+        self.size = size

@@ -300,6 +300,8 @@ class World(Surroundings):
     def on_renewed(self, site: SiteId, incarnation: int) -> None:
         """A site starts with a later incarnation: of the one before, nothing arrives any more."""
         assert self.network is not None
+        if self.trace is not None:
+            self.trace.begin_incarnation(site)
         self.renewed[site] = incarnation
         self.network.carrier.drop_of(site, incarnation)
         for host in self.sites:
@@ -311,9 +313,9 @@ class World(Surroundings):
 
     def on_disk_exchanged(self, site: SiteId, before: Disk, after: Disk) -> None:
         """What was delivered on the old disk is owed again, but for what the new one has: whether it is delivered again
-        or reported as missed is up to the protocol."""
-        if self.trace is not None:
-            self.trace.begin_incarnation(site)
+        or reported as missed is up to the protocol. A copy that is not older is the same disk."""
+        if (after.incarnation, after.writes) == (before.incarnation, before.writes):
+            return
         if self.notes is not None:
             self.notes.exchange(site, restored=not after.is_empty())
         for group in range(len(self.groups)):

@@ -34,6 +34,7 @@ OPTIONS: dict[str, Any] = {
     "patience": 2,
     "report_periods": 0,
     "measure_periods": 0,
+    "relays": False,  # a site that seeks ways knows the time
 }
 SOURCE = 0
 SEED = 9  # the clocks of four sites then tick one after another

@@ -26,7 +26,7 @@ IN_THE_SWARM = {
         "",
     ),
     "takes a message for stable when one host has it": (
-        "machine",
+        "reports",
         "            stable = min(stable, below)\n",
         "            stable = max(min(stable, below), max(stream.has.values()))\n",
     ),
@@ -36,9 +36,9 @@ IN_THE_SWARM = {
         "                pass\n",
     ),
     "reports more than it has": (
-        "machine",
-        "Prefix(stream.group, stream.prefix())",
-        "Prefix(stream.group, stream.height)",
+        "reports",
+        "stream.reported = stream.prefix()",
+        "stream.reported = stream.height",
     ),
     "never sends again": ("fills", "            taken.append(Batch(number, targets))\n", "            pass\n"),
     "does not deliver its own": (
@@ -62,7 +62,7 @@ IN_THE_GRAPH = {
     ),
     "leaves it at the first probe": (
         "redelivery",
-        "                if not seat.fresh:\n                    self._probe_next(stream)\n",
+        "                if not seat.fresh:\n                    self._probe_next(now, stream)\n",
         "",
     ),
     "waits for a lost coordinator for ever": (
@@ -88,8 +88,8 @@ IN_THE_GRAPH = {
     ),
     "remembers for ever what it has sent": (
         "fills",
-        "        if self._sent or self._sent_before:\n",
-        "        if False:\n",
+        "        if self.sent:\n            self._look_for_life()\n",
+        "",
     ),
     "says that it needs nothing": (
         "redelivery",

@@ -7,13 +7,14 @@ import pytest
 
 from tests.protocols.coordinator_tree.runs import FIGURE_2_1, Run, scenario
 from tests.protocols.coordinator_tree.test_recovery import a_site, receive, stream_of
+from tocsin.core.data import Links
 from tocsin.core.effects import Deliver, Multicast, Send, sent
 from tocsin.core.message import Message
 from tocsin.core.rangeset import RangeSet, rangeset_of
 from tocsin.core.rng import Rng
 from tocsin.protocols.coordinator_tree import PROTOCOL
 from tocsin.protocols.coordinator_tree import messages as wire
-from tocsin.protocols.coordinator_tree.fills import Fills
+from tocsin.protocols.coordinator_tree.fills import STALLED_PERIODS, Fills
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.sim import manual_site
@@ -103,15 +104,15 @@ def test_control_traffic_of_several_sources_is_shared(tmp_path: Path) -> None:
 
 def test_lists_follow_the_measured_round_trips() -> None:
     trips = RoundTrips()
-    assert trips.ordered([4, 2, 3, 1]) == [4, 2, 3, 1]
+    assert trips.ordered(1_000, [4, 2, 3, 1]) == [4, 2, 3, 1]
     trips.note(1_000, 4, 1)
     trips.note(1_000, 3, 900)
-    assert trips.ordered([4, 2, 3, 1]) == [3, 2, 4, 1]  # 2 and 1 were never measured and keep their places
+    assert trips.ordered(1_000, [4, 2, 3, 1]) == [3, 2, 4, 1]  # 2 and 1 were never measured and keep their places
     trips.note(1_000, 1, 990)
-    assert trips.ordered([4, 2, 3, 1]) == [1, 2, 3, 4]
+    assert trips.ordered(1_000, [4, 2, 3, 1]) == [1, 2, 3, 4]
     for _ in range(60):
         trips.note(10_000, 1, 5_000)  # its path has become slow
-    assert trips.ordered([4, 2, 3, 1]) == [3, 2, 4, 1]
+    assert trips.ordered(1_000, [4, 2, 3, 1]) == [3, 2, 4, 1]
 
 
 def test_a_stamp_that_makes_no_sense_measures_nothing() -> None:
@@ -153,23 +154,48 @@ def test_reordering_finds_the_near_host(tmp_path: Path, measure_periods: int, re
 # fill(): each once, and not again while it is under way
 
 
-def test_a_number_under_way_is_not_sent_again_until_two_periods_are_over() -> None:
+def test_a_number_under_way_is_sent_again_when_it_was_overtaken_or_nothing_comes_at_all() -> None:
     fills = Fills()
     fills.owe(1, rangeset_of([3, 4]))
     fills.owe(2, rangeset_of([4]))
     assert [(batch.number, batch.targets) for batch in fills.take(10)] == [(3, [1]), (4, [1, 2])]
     fills.owe(1, rangeset_of([3, 4, 5]))
     assert [(batch.number, batch.targets) for batch in fills.take(10)] == [(5, [1])]
-    fills.age()
-    fills.owe(1, rangeset_of([3]))
-    assert not fills.pending()
-    fills.age()
-    fills.owe(1, rangeset_of([3]))
+    fills.report(1, rangeset_of([4]))  # it has what was sent later
+    fills.owe(1, rangeset_of([3, 5]))
     assert [batch.number for batch in fills.take(10)] == [3]
+    for _ in range(STALLED_PERIODS - 1):
+        fills.age()
+        fills.owe(1, rangeset_of([3, 5]))
+        assert not fills.pending()
+    fills.age()
+    fills.owe(1, rangeset_of([3, 5]))
+    assert [batch.number for batch in fills.take(10)] == [3, 5]
+
+
+def test_what_is_under_way_follows_from_what_arrives() -> None:
+    fills = Fills()
+    fills.begin_with(16)
+    sent: list[int] = []
+    for _ in range(4):  # everything arrives: twice as much each time
+        fills.owe(1, rangeset_of(list(range(len(sent), 1_000))))
+        taken = [batch.number for batch in fills.take(1_000)]
+        sent += taken
+        fills.report(1, rangeset_of(sent))
+        fills.age()
+    assert len(sent) == 16 + 32 + 64 + 128
+    fills.owe(1, rangeset_of(list(range(len(sent), 1_000))))
+    taken = [batch.number for batch in fills.take(1_000)]
+    assert len(taken) == 256
+    fills.report(1, rangeset_of(sent + taken[::5]))  # a buffer has overflown: a fifth arrives
+    fills.age()
+    fills.owe(1, rangeset_of(list(range(len(sent), 1_000))))
+    assert len(fills.take(1_000)) <= 2 * 52
 
 
 def test_a_long_redelivery_is_sent_in_batches_and_can_be_called_off() -> None:
     fills = Fills()
+    fills.begin_with(100)
     fills.owe(1, rangeset_of(list(range(100))))
     assert [batch.number for batch in fills.take(64)] == list(range(64))
     assert fills.pending()
@@ -192,7 +218,7 @@ def draw_message(rng: Rng) -> Message:
     def ranges() -> tuple[int, ...]:
         return tuple(some() for _ in range(rng.below(6)))
 
-    kind = rng.below(11)
+    kind = rng.below(15)
     if kind == 0:
         return wire.Data(some(), some(), some(), some(), b"x")
     if kind == 1:
@@ -211,7 +237,16 @@ def draw_message(rng: Rng) -> Message:
         return wire.Request((wire.Wanted(some(), some(), ranges()),))
     if kind == 8:
         return wire.Have((wire.Prefix(some(), some()),))
-    return wire.Ping(some()) if kind == 9 else wire.Pong(some())
+    if kind == 9:
+        return wire.Anew()
+    if kind == 10:
+        return wire.Known((wire.KnownStream(some(), some(), ranges()),))
+    if kind == 11:
+        return wire.Relay((some(), some(), 1), rng.below(3), some(), wire.Ping(some()))
+    if kind == 12:
+        few = (rng.below(4), some(), rng.below(3), (rng.below(4), rng.below(4)))
+        return Links((few,), ((rng.below(4), some()),))
+    return wire.Ping(some()) if kind == 13 else wire.Pong(some())
 
 
 @pytest.mark.parametrize("order", ["none", "fifo"])

@@ -116,7 +116,7 @@ def test_a_recovered_source_says_at_once_how_far_it_is() -> None:
 @pytest.mark.parametrize("order", ["none", "fifo"])
 def test_checkpoints_fold_records_and_lose_nothing(order: str) -> None:
     site = a_site(order=order)
-    count = 2 * RECORDS_MAX
+    count = 4 * RECORDS_MAX  # a trim lags a checkpoint behind
     arrivals = [number ^ 1 for number in range(count)]  # 1, 0, 3, 2, …
     seen: list[int] = []
     folded = 0
@@ -214,3 +214,18 @@ def test_changing_to_unordered_delivery_delivers_what_waited() -> None:
     assert delivered(receive(site, 0, data(2))) == []
     site._options = decode_config({"measure_periods": 0}, PROTOCOL.options, "test")
     assert delivered(restart(site)) == [2]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("records_max", [8, RECORDS_MAX])
+def test_the_edge_of_a_gap_is_known_when_it_is_no_longer_kept(restarts: bool, records_max: int) -> None:
+    """Numbers of other groups lie between those of a stream: what is missed is told from the right one on."""
+    site = a_site(groups=[[0, 1, 2], [0, 1]], retain=4, records_max=records_max)
+    for number in (0, 1, 2, *range(4, 20)):
+        receive(site, 0, Data(0, 0, number, 10 * number, b""))
+    assert 2 not in stream_of(site, 0).kept
+    if restarts:
+        restart(site)
+    effects = receive(site, 0, Null((Progress(0, 20, 0, 16),)))
+    assert [(effect.first, effect.count) for effect in effects if isinstance(effect, Missed)] == [(21, 1)]
+    assert list(stream_of(site, 0).edges) == []

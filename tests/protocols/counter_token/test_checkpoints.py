@@ -8,9 +8,10 @@ from tocsin.core.config import decode_config
 from tocsin.core.effects import sent
 from tocsin.core.message import RECORDS_MAX
 from tocsin.protocols.counter_token import PROTOCOL
-from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
+from tocsin.protocols.counter_token.context import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken
-from tocsin.protocols.counter_token.messages import Agreed, Installed, Prepare, Promised, Refuse, Summary
+from tocsin.protocols.counter_token.messages import Prepare, Refuse
+from tocsin.protocols.counter_token.records import Agreed, Installed, Promised, Summary
 from tocsin.sim import manual_site
 from tocsin.sim.manual_site import Input, ManualSite
 
@@ -46,7 +47,7 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
     while simulation.run(scenario.config.duration_us, 20):
         for place, site in enumerate(sites):
             assert isinstance(site.machine, CounterToken)
-            held_bytes_max = max(held_bytes_max, site.machine._held_bytes)
+            held_bytes_max = max(held_bytes_max, site.machine._receiving.held_bytes())
             if site.disk.records is not last[place]:  # a checkpoint puts another list there
                 last[place] = site.disk.records
                 written += len(site.disk.records)
@@ -56,17 +57,17 @@ def test_checkpoints_cost_no_more_than_what_is_recorded() -> None:
 
 
 def test_a_vote_in_a_checkpoint_takes_no_later_promise_back() -> None:
-    """Site 0 voted in ballot 1 of site 1, promised ballot 3 of site 2, wrote a checkpoint, crashed, and is back."""
+    """Site 0 voted in ballot 4 of site 1, promised ballot 11 of site 2, wrote a checkpoint, crashed, and is back."""
     options = decode_config({}, PROTOCOL.options, "test")
     site = ManualSite(0, PROTOCOL, options, 3, [0, 1, 2], [[0, 1, 2]], None, 0)
     site.apply(Input(manual_site.START, 0))
-    founded = next(record for record in site.disk.records if isinstance(record, Installed))
-    voted = msgspec.structs.replace(founded.proposal, view=1)
-    site.disk.records = [Summary(0), founded, Promised(0, 3, 2), Agreed(0, 1, 1, voted)]
+    founded = next(record for record in site.disk.records if isinstance(record, Agreed))
+    voted = msgspec.structs.replace(founded.view, ballot=4)
+    site.disk.records = [Summary(0), founded, Installed(0), Agreed(voted), Promised(11)]
     site.apply(Input(manual_site.CRASH, 0))
     site.apply(Input(manual_site.START, 0))
     asked = Input(manual_site.RECEIVE, 0)
     asked.peer = 1
-    asked.message = Prepare(0, 2, ())
+    asked.message = Prepare(7, 1)
     answers = [message for _, message in sent(site.apply(asked))]
-    assert answers == [Refuse(0, 3)]
+    assert answers == [Refuse(7, 11)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.protocols.counter_token.runs import scenario_of, simulated
-from tocsin.protocols.counter_token.foundation import MESSAGE_OVERHEAD
+from tocsin.protocols.counter_token.context import MESSAGE_OVERHEAD
 from tocsin.protocols.counter_token.machine import CounterToken
 from tocsin.sim.simulation import Simulation
 
@@ -32,11 +32,11 @@ def watched(document: dict[str, Any]) -> tuple[Simulation, Peaks]:
         for site in simulation.world.sites:
             machine = site.machine
             assert isinstance(machine, CounterToken)
-            peaks.held_bytes = max(peaks.held_bytes, machine._held_bytes)
-            peaks.own = max(peaks.own, len(machine._own))
-            peaks.window = max(peaks.window, machine._window)
-            peaks.overloaded = peaks.overloaded or machine._overloaded
-            peaks.flagged = peaks.flagged or len(machine._blocked_sites) > 0
+            peaks.held_bytes = max(peaks.held_bytes, machine._receiving.held_bytes())
+            peaks.own = max(peaks.own, len(machine._sending.own))
+            peaks.window = max(peaks.window, machine._sending.window)
+            peaks.overloaded = peaks.overloaded or machine._sending.overloaded
+            peaks.flagged = peaks.flagged or len(machine._sending.blocked_sites) > 0
     return simulation, peaks
 
 

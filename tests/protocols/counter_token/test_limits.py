@@ -12,9 +12,9 @@ from tocsin.sim.swarm.swarm import run_seed
 FOLDER = "tocsin.protocols.counter_token."
 
 SMALL = {
-    "two deliveries a batch": ("replay", "TRANSFER_MESSAGES_MAX: Final = 256", "TRANSFER_MESSAGES_MAX: Final = 2"),
-    "two entries a turn": ("circulation", "run < RUNS_MAX:", "run < 2:"),
-    "few marks": ("circulation", "MARKS_MAX: Final = 1024", "MARKS_MAX: Final = 2"),
+    "two deliveries a batch": ("catching_up", "TRANSFER_MESSAGES_MAX: Final = 256", "TRANSFER_MESSAGES_MAX: Final = 2"),
+    "two entries a turn": ("sending", "run < RUNS_MAX:", "run < 2:"),
+    "few marks": ("order", "MARKS_MAX: Final = 1024", "MARKS_MAX: Final = 2"),
 }
 
 

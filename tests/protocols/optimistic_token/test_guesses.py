@@ -18,7 +18,7 @@ def item(origin: int, seqno: int, term: int = 0) -> Item:
 def fresh() -> tuple[Guesses, Log, Recording]:
     outbox = Recording()
     records = Records(outbox, RECORDS_MAX)
-    log = Log(3, 16, records)
+    log = Log(3, 1, 16, 64, records)
     return Guesses(3, records, log, Application(0, [[0, 1, 2]], Disk(1), outbox)), log, outbox
 
 

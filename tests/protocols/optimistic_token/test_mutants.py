@@ -20,9 +20,12 @@ MUTANTS = {
         "                del self.items[place]\n                self._counts[item.origin] -= 1\n",
         "",
     ),
-    "rolls back the oldest first": ("for item in reversed(self.items):", "for item in list(self.items):"),
+    "rolls back the oldest first": (
+        "for item in reversed(self.items):\n                self._application",
+        "for item in list(self.items):\n                self._application",
+    ),
     "guesses out of order": (
-        "        following = self._log.order.next_seqnos[origin] + self._counts[origin]\n",
+        "        following = self._log.submissions.expected(origin, self._following(origin))\n",
         "        following = max([seqno for site, seqno in waiting if site == origin], default=0)\n",
     ),
 }

@@ -8,7 +8,7 @@ import pytest
 from tocsin.core.config import decode_config
 from tocsin.core.rng import Rng
 from tocsin.protocols.propagation_graph import PROTOCOL
-from tocsin.protocols.propagation_graph.records import Opened
+from tocsin.protocols.propagation_graph.records import Opened, Planned
 from tocsin.sim.run import answer, check_rows, run_to_end
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
@@ -53,12 +53,20 @@ def random_changes(seed: int, count: int, every_us: int) -> list[dict[str, Any]]
     ]
 
 
-def graphs_opened(simulation: Simulation) -> list[int]:
-    """By site: the number of the last graph that was opened."""
+def last_groups(simulation: Simulation) -> list[tuple[tuple[int, ...], ...]]:
+    """By site: the groups of the newest graph that it knows of."""
     return [
-        max(record.decision.number for record in site.disk.records if isinstance(record, Opened))
+        max(
+            (record.decision for record in site.disk.records if isinstance(record, (Opened, Planned))),
+            key=lambda decision: decision.number,
+        ).groups
         for site in simulation.world.sites
     ]
+
+
+def wanted_groups(simulation: Simulation) -> tuple[tuple[int, ...], ...]:
+    """What was asked for last, by group."""
+    return tuple(tuple(members) for members in simulation.world.groups)
 
 
 def test_many_changes_under_losses() -> None:
@@ -66,7 +74,7 @@ def test_many_changes_under_losses() -> None:
         network = {"delay_us": [100, 5_000], "loss": 0.1, "reorder": 0.1}
         simulation, numbers, violated = ran(random_changes(seed, 40, 50_000), network, seed)
         assert violated is None
-        assert graphs_opened(simulation) == [40] * 8
+        assert last_groups(simulation) == [wanted_groups(simulation)] * 8
         # Nothing was lost: every message was delivered by somebody, and every source knows.
         assert len(simulation.world.tally.delivered_at) == numbers["broadcasts"] == 1_000
         assert all(site.machine is not None and site.machine.quiet() for site in simulation.world.sites)
@@ -76,7 +84,7 @@ def test_several_changes_in_flight() -> None:
     """Forty changes, 2 ms apart, with delays of up to 5 ms: graphs follow before others are open everywhere."""
     simulation, numbers, violated = ran(random_changes(9, 40, 2_000), {"delay_us": [100, 5_000]}, 9)
     assert violated is None
-    assert graphs_opened(simulation) == [40] * 8
+    assert last_groups(simulation) == [wanted_groups(simulation)] * 8
     assert len(simulation.world.tally.delivered_at) == numbers["broadcasts"]
 
 

@@ -60,17 +60,18 @@ def machines(simulation: Simulation) -> list[ReliabilityTree]:
 
 
 def truth(topology: Topology) -> dict[int, float]:
-    """By the key of each link: the probability that a heartbeat is lost, be it by a crashed step of either end."""
+    """By the key of each way: the probability that a heartbeat is lost, be it by a crashed step of either end."""
     found: dict[int, float] = {}
     for link in range(topology.link_count()):
         first, second = topology.link_first[link], topology.link_second[link]
         arrives = (1 - topology.crash[first]) * (1 - topology.link_loss[link]) * (1 - topology.crash[second])
         found[link_key(first, second, topology.node_count())] = 1 - arrives
+        found[link_key(second, first, topology.node_count())] = 1 - arrives
     return found
 
 
 def estimates(machine: ReliabilityTree, sites: int) -> dict[int, tuple[int, int]]:
-    """By the key of each link that a process knows of: successes and failures."""
+    """By the key of each way that a process knows of: successes and failures."""
     first, second, successes, failures = machine.knowledge.links()
     return {
         link_key(first[place], second[place], sites): (successes[place], failures[place]) for place in range(len(first))

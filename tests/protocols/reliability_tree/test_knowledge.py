@@ -103,9 +103,9 @@ def test_news_since_the_acknowledged_number_are_enough(seed: int) -> None:
 def test_what_is_ours_is_never_replaced_and_contradiction_is_noticed() -> None:
     knowledge = Knowledge(1, SITES)
     knowledge.publish(1, 3, 100, 2)
-    key = link_key(1, 4, SITES)
+    key = link_key(4, 1, SITES)
     knowledge.publish(key, 5, 50, 1)
-    foreign = link_key(0, 1, SITES)
+    foreign = link_key(1, 0, SITES)
     table = as_news([(1, 7, 7, 4, 0), (foreign, 9, 0, 2, 0), (key, 9, 9, 5, 0)])
     assert knowledge.merge(table, 0) == [(1, 4)]  # an older life told version 4 of us
     assert rows(knowledge) == {1: (100, 2, 3, 0), key: (50, 1, 5, 0), foreign: (9, 0, 2, 1)}
@@ -194,7 +194,7 @@ def test_varints() -> None:
 
 
 def test_news_that_no_process_sends() -> None:
-    good = encode_news([np.array(column) for column in ([1, 10], [5, 5], [0, 0], [1, 1], [0, 0])])
+    good = encode_news([np.array(column) for column in ([1, 12], [5, 5], [0, 0], [1, 1], [0, 0])])
     assert decode_news(good, SITES) is not None
     assert decode_news(good, 3) is None  # sites that do not exist
     assert decode_news(b"", SITES) is None and decode_news(good[:-1], SITES) is None

@@ -56,7 +56,7 @@ def test_everybody_learns_the_topology_and_every_loss() -> None:
         assert machine.knowledge.process_count() == 10
         for key, (successes, failures) in known.items():
             low, high = credible_interval(successes, failures, 0.9)
-            assert 600 < successes + failures <= 800  # both ways, an eighth behind at the most
+            assert 300 < successes + failures <= 400  # an eighth behind at the most
             inside += low <= wanted[key] <= high
             total += 1
     assert inside / total > 0.75
@@ -72,7 +72,8 @@ def test_distortion_is_the_distance_from_whoever_tells() -> None:
             assert machine.knowledge.distortion(other) == away[other]
         for link in range(topology.link_count()):
             ends = topology.link_first[link], topology.link_second[link]
-            assert machine.knowledge.distortion(link_key(*ends, 12)) == away[min(ends)]
+            assert machine.knowledge.distortion(link_key(ends[0], ends[1], 12)) == away[ends[1]]
+            assert machine.knowledge.distortion(link_key(ends[1], ends[0], 12)) == away[ends[0]]
 
 
 def reached_over(simulation: Simulation, source: int) -> list[int]:
@@ -94,17 +95,17 @@ def test_a_link_that_fails_is_gone_from_every_map_and_comes_back_when_repaired()
     run_until(simulation, 60 * PERIOD_US)
     assert reached_over(simulation, 0) == [5] and reached_over(simulation, 1) == [2]
     for machine in machines(simulation):
-        assert len(estimates(machine, 6)) == 5
+        assert len(estimates(machine, 6)) == 10
     links.repair(0)
     run_until(simulation, 90 * PERIOD_US)
     for machine in machines(simulation):
-        assert len(estimates(machine, 6)) == 6
+        assert len(estimates(machine, 6)) == 12
     links.fail(3)  # now it is needed
     run_until(simulation, 120 * PERIOD_US)
     assert reached_over(simulation, 0) == [1, 5]
 
 
-def test_a_link_that_works_in_one_direction_only_is_not_used() -> None:
+def test_a_link_that_works_in_one_direction_only_is_known_for_that_direction() -> None:
     simulation = started(ring(5), vanish_after=5)
     run_until(simulation, 20 * PERIOD_US)
     network_model = simulation.world.network
@@ -112,11 +113,12 @@ def test_a_link_that_works_in_one_direction_only_is_not_used() -> None:
     network_model.carrier.conditions.cut(3, 2)
     run_until(simulation, 60 * PERIOD_US)
     for machine in machines(simulation):
-        assert link_key(2, 3, 5) not in estimates(machine, 5)
+        assert link_key(3, 2, 5) not in estimates(machine, 5) and link_key(2, 3, 5) in estimates(machine, 5)
+    assert reached_over(simulation, 3) == [4] and reached_over(simulation, 2) == [1, 3]
     network_model.carrier.conditions.heal()
     run_until(simulation, 90 * PERIOD_US)
     for machine in machines(simulation):
-        assert link_key(2, 3, 5) in estimates(machine, 5)
+        assert link_key(3, 2, 5) in estimates(machine, 5)
 
 
 def test_a_process_that_vanishes_is_left_out_and_one_that_appears_is_reached() -> None:
@@ -128,7 +130,9 @@ def test_a_process_that_vanishes_is_left_out_and_one_that_appears_is_reached() -
     assert plan.left_out == [3] and plan.reach >= 0.999
     simulation.recover(simulation.kernel.now, 3)
     run_until(simulation, 80 * PERIOD_US)
-    assert machines(simulation)[0].plan(0, 0.999).left_out == []
+    assert machines(simulation)[0].plan(0, 0.5).left_out == []
+    with pytest.raises(InputError, match="all who are needed are up"):
+        machines(simulation)[0].plan(0, 0.999)  # it was down for a third of the time, and no copy helps against that
 
 
 def test_two_halves_forget_each_other_and_meet_again() -> None:
@@ -187,7 +191,7 @@ def test_heartbeats_carry_less_and_less() -> None:
     sizes.clear()
     run_until(simulation, 400 * PERIOD_US)
     late = sum(sizes) / len(sizes)
-    assert early < 100 and late < 60 and min(sizes) < 40 and max(sizes) < 300
+    assert early < 110 and late < 60 and min(sizes) < 40 and max(sizes) < 400  # all: 12 processes and 48 ways
 
 
 def test_a_broadcast_may_say_its_own_reach() -> None:

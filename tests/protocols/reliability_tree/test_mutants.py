@@ -51,16 +51,6 @@ ESTIMATES = {
         "        self.suspected = 0\n        self.heard = True\n",
         "        self.evidence.add(0, self.suspected)\n        self.suspected = 0\n        self.heard = True\n",
     ),
-    "counts its own end only for one kind": (
-        "direct",
-        "return self.failures() + self.peer_failures",
-        "return self.failures()",
-    ),
-    "swaps successes and failures in what it hears": (
-        "machine",
-        "            direct.peer_successes = message.successes\n            direct.peer_failures = message.failures\n",
-        "            direct.peer_successes = message.failures\n            direct.peer_failures = message.successes\n",
-    ),
 }
 
 
@@ -87,6 +77,11 @@ def test_planted_bug_in_estimates_is_caught_by_the_credible_intervals(name: str)
 
 
 LEARNING = {
+    "swaps successes and failures in what it hears": (
+        "machine",
+        "            direct.peer_successes = message.successes\n            direct.peer_failures = message.failures\n",
+        "            direct.peer_successes = message.failures\n            direct.peer_failures = message.successes\n",
+    ),
     "adopts the older version": (
         "knowledge",
         "return self._adopt(np.flatnonzero(ahead - 1 < RANK_HALF), places, news, via)",
@@ -122,21 +117,24 @@ def knows_the_ring(protocol: Protocol) -> bool:
     run_until(simulation, 110 * PERIOD_US)
     if any(machine.knowledge.process_count() < 12 for machine in machines(simulation)):
         return False
-    if any(sum(pair) < 150 for machine in machines(simulation) for pair in estimates(machine, 12).values()):
+    if any(sum(pair) < 75 for machine in machines(simulation) for pair in estimates(machine, 12).values()):
         return False
     if any(direct.timeout > 3 for machine in machines(simulation) for direct in machine.neighbours):
+        return False
+    if machines(simulation)[5].plan(0, 0.9).messages > 60:  # eleven receivers, some four copies each
         return False
     model.links.fail(5)
     model.carrier.conditions.cut(4, 3)
     run_until(simulation, 160 * PERIOD_US)
-    if any(len(estimates(machine, 12)) != 10 for machine in machines(simulation)):
+    known = [len(estimates(machine, 12)) for machine in machines(simulation)]
+    if known != [21 if site in (4, 5) else 20 for site in range(12)]:  # who still hear the rest, and are not heard
         return False
     model.links.repair(5)
     model.carrier.conditions.heal()
     run_until(simulation, 180 * PERIOD_US)
     simulation.crash(simulation.kernel.now, 0)
     run_until(simulation, 230 * PERIOD_US)
-    return all(len(estimates(machine, 12)) == 10 for machine in machines(simulation))
+    return all(len(estimates(machine, 12)) == 20 for machine in machines(simulation))
 
 
 def test_the_protocol_itself_learns_the_ring() -> None:
@@ -150,7 +148,7 @@ def test_planted_bug_in_learning_is_caught(name: str) -> None:
 
 
 def knows_a_line_again(protocol: Protocol) -> bool:
-    """Twenty processes in a line; the first comes back from a crash: its only neighbour tells it in two pieces."""
+    """Twenty processes in a line; the first comes back from a crash: its only neighbour tells it in four pieces."""
     options = {"news_max": 16, "news_growth": 1.0}
     scenario = network("reliability_tree", {"shape": "ring", "nodes": 20}, options)
     simulation = built(Scenario(scenario.config, "mutant", scenario._folder, protocol), 1, ring(20))
@@ -163,7 +161,7 @@ def knows_a_line_again(protocol: Protocol) -> bool:
     simulation.recover(simulation.kernel.now, 0)
     run_until(simulation, 66 * PERIOD_US)
     first = machines(simulation)[0]
-    return first.knowledge.process_count() == 20 and len(estimates(first, 20)) == 19
+    return first.knowledge.process_count() == 20 and len(estimates(first, 20)) == 38
 
 
 def test_news_that_do_not_fit_are_not_said_to_be_told() -> None:

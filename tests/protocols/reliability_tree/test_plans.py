@@ -109,5 +109,5 @@ def test_where_a_process_stands() -> None:
     assert neighbours_of(2, 5, topology) == sorted(set(topology.neighbours(2)))
     assert neighbours_of(2, 5, None) == [0, 1, 3, 4]
     assert neighbours_of(2, 4, topology) == [0, 1, 3]  # not a map of these sites: everybody reaches everybody
-    assert len(given_map(5, None, 0.1).links) == 10
+    assert len(given_map(5, None, 0.1).ways) == 20
     assert count_members([[0, 1], [1, 2]]) == 3

@@ -63,6 +63,6 @@ def test_a_site_that_is_not_on_the_token_list_is_not_forgotten() -> None:
     old = "return self.absent if self.rotate else self._peers"
     module = "tocsin.protocols.baselines.sequencer.token_site"
     mutant = mutated(PROTOCOL, module, old, "return [] if self.rotate else self._peers")
-    limits = Limits(crashes=1, states_max=60_000)
+    limits = Limits(crashes=1, states_max=120_000)
     found = explore(small(mutant, 3, 1, 500_000, {"rotate": True, **HASTY}), limits).violation
     assert found is not None and "agreement" in found.why

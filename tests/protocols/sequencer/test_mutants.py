@@ -25,7 +25,7 @@ PATIENT: dict[str, Any] = {"suspect_after": 1, "delivery": "committed"}
 MUTANTS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "follows a sequencer that knows less": (
         "election",
-        "ahead = (seek.last_term, seek.end) >= (self._log.order.last_term(), self._log.end())",
+        "ahead = (seek.last_term, seek.end) >= max(self.floor, self.reach())",
         "ahead = True",
         PATIENT,
     ),
@@ -55,7 +55,7 @@ MUTANTS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "            self.next_seqnos[item.origin] = max(self.next_seqnos[item.origin], item.seqno)\n",
         {},
     ),
-    "takes the token again after a restart": ("ordering_site", "            self.token.bar()\n", "", MOVING),
+    "takes the token again after a restart": ("ordering_site", "        self.token.bar()\n", "", MOVING),
     "takes the token without what it orders": (
         "ordering_site",
         "        return self.log.matched >= max(token.have)\n",

@@ -24,7 +24,7 @@ class Bench:
     def __init__(self, rotate: bool = True) -> None:
         self.outbox = Recording()
         records = Records(self.outbox, RECORDS_MAX)
-        self.log = Log(SITES, 16, records)
+        self.log = Log(SITES, 1, 16, 64, records)
         self.application = Application(0, [[0, 1, 2, 3, 4], [1]], Disk(2), self.outbox)
         self.terms = Terms(SITES, records)
         timers = Timers(self.outbox)

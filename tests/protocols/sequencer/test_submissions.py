@@ -16,7 +16,7 @@ def message(origin: int, seqno: int) -> Item:
 
 
 def test_only_the_next_of_an_origin_is_taken() -> None:
-    order, submissions = Order(2), Submissions(WINDOW)
+    order, submissions = Order(2, 1), Submissions(WINDOW)
     for origin, seqno in ((1, 1), (0, 1), (1, 0)):
         submissions.add(order, message(origin, seqno))
     first = submissions.take(order)
@@ -27,7 +27,7 @@ def test_only_the_next_of_an_origin_is_taken() -> None:
 
 
 def test_neither_what_is_ordered_nor_what_is_far_ahead_waits() -> None:
-    order, submissions = Order(1), Submissions(WINDOW)
+    order, submissions = Order(1, 1), Submissions(WINDOW)
     order.append(message(0, 0))
     for seqno in range(10):
         submissions.add(order, message(0, seqno))
@@ -35,7 +35,7 @@ def test_neither_what_is_ordered_nor_what_is_far_ahead_waits() -> None:
 
 
 def test_a_new_term_is_no_message_of_its_sequencer() -> None:
-    order, submissions = Order(1), Submissions(WINDOW)
+    order, submissions = Order(1, 1), Submissions(WINDOW)
     submissions.add(order, message(0, 2))
     submissions.drop(Item(2, NO_GROUP, 0, 2, b""))  # begins term 2
     assert (0, 2) in submissions.waiting

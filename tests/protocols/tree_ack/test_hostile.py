@@ -1,10 +1,23 @@
 """A peer may send anything that decodes: no message, whatever its numbers, makes a machine raise or loop."""
 
+from tocsin.core.data import Links
 from tocsin.core.effects import Multicast, Persist, Send
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.protocols.tree_ack import PROTOCOL
-from tocsin.protocols.tree_ack.messages import Ack, Batch, Complete, Data, Hello, Piece, Probe, Request, Welcome
+from tocsin.protocols.tree_ack.messages import (
+    Ack,
+    Batch,
+    Complete,
+    Data,
+    Hello,
+    Noted,
+    Piece,
+    Probe,
+    Relay,
+    Request,
+    Welcome,
+)
 from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.sim import manual_site
 from tocsin.sim.manual_site import Input, ManualSite
@@ -25,7 +38,7 @@ def vector(rng: Rng) -> tuple[tuple[int, int, int], ...]:
 
 
 def any_message(rng: Rng) -> Message:
-    match rng.below(8):
+    match rng.below(11):
         case 0:
             previous, done, stable = number(rng) - 1, number(rng), number(rng)
             return Data(rng.below(3), number(rng), number(rng), previous, done, stable, b"?")
@@ -42,7 +55,16 @@ def any_message(rng: Rng) -> Message:
             return Request(rng.below(3), number(rng) - 1, have)
         case 6:
             pieces = [Piece(number(rng), number(rng), number(rng) - 1, rng.chance(0.5), b"!") for _ in range(3)]
-            return Batch(rng.below(3), number(rng), rng.chance(0.5), tuple(pieces))
+            floors = tuple([(number(rng), number(rng), number(rng)) for _ in range(rng.below(3))])
+            return Batch(rng.below(3), number(rng), rng.chance(0.5), floors, tuple(pieces))
+        case 7:
+            return Noted(rng.below(3), number(rng), number(rng), number(rng))
+        case 8:
+            few = [(rng.below(5), rng.below(5), rng.below(5), (rng.below(5), rng.below(5))) for _ in range(3)]
+            return Links(tuple(few), tuple([(rng.below(5), rng.below(1 << 59)) for _ in range(rng.below(4))]))
+        case 9:
+            path = (*numbers(rng), 0) if rng.chance(0.5) else numbers(rng)
+            return Relay(path, rng.below(4), number(rng), Probe(rng.chance(0.5)))
         case _:
             return Probe(rng.chance(0.5))
 

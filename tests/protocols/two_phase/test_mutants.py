@@ -11,43 +11,43 @@ FOLDER = "tocsin.protocols.baselines.two_phase."
 
 MUTANTS = {
     "takes the smallest proposal": (
-        "machine",
+        "source",
         "        priority = max(outgoing.proposals.values())",
         "        priority = min(outgoing.proposals.values())",
     ),
     "delivers what is not final": ("queue", "        if not entry.deliverable:\n            return None\n", ""),
     "does not wait for all proposals": (
-        "machine",
+        "source",
         "        if len(outgoing.proposals) < len(self._groups[outgoing.group]):",
         "        if len(outgoing.proposals) < 2:",
     ),
-    "forgets its proposals in a crash": ("machine", "            self._queue_up(data, record.priority)\n", ""),
+    "forgets its proposals in a crash": ("keeping", "            member.queue_up(data, record.priority)\n", ""),
     "the clock ignores final priorities": (
-        "machine",
-        "        self._clock = max(self._clock, priority)\n        if origin",
+        "member",
+        "        self.clock = max(self.clock, priority)\n        if origin",
         "        if origin",
     ),
     "proposes out of order": (
-        "machine",
+        "member",
         (
             "        if stream.proposed <= data.place < stream.proposed + self._window:\n"
             "            stream.early[data.place] = data\n"
         ),
-        "        if stream.proposed <= data.place:\n            self._propose(now, data)\n",
+        "        if stream.proposed <= data.place:\n            self.propose(data)\n",
     ),
     "a takeover guesses": (
-        "machine",
+        "takeover",
         "        if len(entry.proposals) < len(self._groups[data.group]):",
         "        if len(entry.proposals) < 1:",
     ),
-    "nobody asks": ("machine", "        self._outbox.set_timer(ASK, 0, now + self._resend_us)\n", ""),
+    "nobody asks": ("takeover", "        self._outbox.set_timer(ASK, 0, now + self._resend_us)\n", ""),
     "never sends again": (
-        "machine",
-        "                        self._outbox.send(member, outgoing.data)\n",
-        "                        pass\n",
+        "source",
+        "                    self._outbox.send(site, outgoing.data)\n",
+        "                    pass\n",
     ),
     "starts every message at once": (
-        "machine",
+        "outgoing",
         "            if outgoing.group != group:\n                return None\n",
         "",
     ),

@@ -201,7 +201,8 @@ class _Prober:
     """Sends sealed probes from a port of its own."""
 
     def __init__(self, group: Group, site: int, keyring: Keyring) -> None:
-        self._prefix = bytes((PROBE,)) + bytes((len(group.sites) + 7) // 8)
+        size = (len(group.sites) + 7) // 8
+        self._prefix = bytes((PROBE, size)) + bytes(size)
         self._sealer = Sealer(keyring, PROBER)
         self._opener = Opener(keyring)
         self._sock = socket.socket(group.family, socket.SOCK_DGRAM)

@@ -10,7 +10,10 @@ from tocsin.live.driver import Driver
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
+from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.storage.journal_folder import JournalFolder
+from tocsin.live.storage.log import Log
 from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.inject import Injector
 from tocsin.live.wire.wire import Wire
@@ -29,45 +32,57 @@ def peak_memory_bytes() -> int:
 
 
 def status_of(
-    group: Group, site: str, driver: Driver, outgoing: Outgoing, incoming: Incoming, slow_left: int
+    group: Group, site: str, opened: Opened, driver: Driver | None, outgoing: Outgoing, incoming: Incoming
 ) -> dict[str, Any]:
-    """Everything an operator asks for, by plain names."""
+    """Everything an operator asks for, by plain names. While a member asks the others, it has no driver."""
     view = incoming.view
     return {
         "group": group.name,
         "protocol": group.protocol.name,
         "site": site,
         "time_us": time.time_ns() // 1000,
-        "life": driver.log.life,
+        "life": opened.register.mine().life,
+        "identity": _identity(opened, driver),
         "view": None if view is None else {"view": view.view, "members": list(view.members), "primary": view.primary},
         "queues": {
             "to_broadcast": outgoing.queued(),
             "outstanding": outgoing.receipts.outstanding,
-            "room": driver.machine.room(),
-            "quiet": driver.machine.quiet(),
+            "room": 0 if driver is None else driver.machine.room(),
+            "quiet": False if driver is None else driver.machine.quiet(),
             "backlog_events": len(incoming.backlog),
             "backlog_bytes": incoming.backlog.waiting_bytes,
-            "timers": len(driver.timers),
+            "timers": 0 if driver is None else len(driver.timers),
         },
-        "totals": _totals(driver, outgoing, incoming, slow_left),
-        "drops": _drops(driver),
-        "peers": _peers(group, site, driver.wire),
-        "injected": _injected(driver.wire.injector),
-        "socket": _socket(driver.wire),
-        "journal": _journal(group, driver),
+        "totals": _totals(opened.wire, driver, outgoing, incoming),
+        "drops": _drops(opened.wire, driver),
+        "peers": _peers(group, site, opened),
+        "injected": _injected(opened.wire.injector),
+        "socket": _socket(opened.wire),
+        "journal": _journal(group, opened.log, None if driver is None else driver.closed_files.journal),
         "process": _process(),
-        "failed": None if driver.failed is None else str(driver.failed),
     }
 
 
-def _totals(driver: Driver, outgoing: Outgoing, incoming: Incoming, slow_left: int) -> dict[str, int]:
-    wire = driver.wire
+def _identity(opened: Opened, driver: Driver | None) -> dict[str, Any]:
+    """Who this member is: its group's id, which of its site's disks it has, and for whom it waits before it takes
+    part."""
+    log = opened.log
+    return {
+        "group_id": opened.register.group_id.hex() or None,
+        "incarnation": None if log is None or driver is None else log.incarnation,
+        "first_number": None if log is None or driver is None else log.knowledge.first_number,
+        "renewed": opened.renewed or None,
+        "waits_for": None if driver is not None else opened.asking.waits_for() or None,
+    }
+
+
+def _totals(wire: Wire, driver: Driver | None, outgoing: Outgoing, incoming: Incoming) -> dict[str, int]:
     endpoint = wire.endpoint
     return {
         "messages_broadcast": outgoing.stat_messages,
         "messages_delivered": incoming.stat_messages,
-        "steps": driver.stat_steps,
-        "commits": driver.commits.stat_commits,
+        "steps": 0 if driver is None else driver.stat_steps,
+        "commits": 0 if driver is None else driver.commits.stat_commits,
         # People's dashboards read these names: `frames` and `segments` stay for what the code calls packets and
         # datagrams.
         "frames_sent": wire.sender.stat_packets,
@@ -81,31 +96,33 @@ def _totals(driver: Driver, outgoing: Outgoing, incoming: Incoming, slow_left: i
         "send_errors": endpoint.stat_send_errors,
         "backlog_dropped": endpoint.stat_backlog_dropped,
         "unfinished_evicted": wire.receiver.assembler.stat_evicted,
-        "blocked": driver.stat_blocked,
+        "blocked": 0 if driver is None else driver.stat_blocked,
         "spilled": incoming.backlog.stat_spilled,
-        "slow_left": slow_left,
-        "broken_messages": driver.staging.broken(),
+        "slow_left": 0,
+        "broken_messages": 0 if driver is None else driver.staging.broken(),
     }
 
 
-def _peers(group: Group, site: str, wire: Wire) -> dict[str, Any]:
+def _peers(group: Group, site: str, opened: Opened) -> dict[str, Any]:
     """Whom this member has met, and of the others why not, as far as it is known."""
+    wire, register = opened.wire, opened.register
     found: dict[str, Any] = {}
     for peer, name in enumerate(group.sites):
         if name != site:
             known = wire.meetings.of(peer)
             found[name] = {
                 "met": known.session != b"",
-                "life": None if known.about is None else known.about.life,
+                "incarnation": register.of(peer).incarnation or None,
+                "life": None if known.about is None else known.about.who.life,
                 "differs": list(known.differs),
                 "why": wire.why_unmet(peer),
             }
     return found
 
 
-def _drops(driver: Driver) -> dict[str, int]:
-    undecoded = {"message": driver.stat_decode_drops} if driver.stat_decode_drops else {}
-    return {**driver.wire.drops(), **undecoded}
+def _drops(wire: Wire, driver: Driver | None) -> dict[str, int]:
+    undecoded = 0 if driver is None else driver.stat_decode_drops
+    return wire.drops() | ({"message": undecoded} if undecoded else {})
 
 
 def _injected(injector: Injector) -> dict[str, Any]:
@@ -128,10 +145,11 @@ def _socket(wire: Wire) -> dict[str, Any]:
     }
 
 
-def _journal(group: Group, driver: Driver) -> dict[str, Any]:
-    log = driver.log
-    journal = driver.closed_files.journal
+def _journal(group: Group, log: Log | None, journal: JournalFolder | None) -> dict[str, Any]:
+    """A member whose log is damaged has none until it has asked the others."""
     naming = Naming(group)
+    if log is None:
+        return {"durability": group.journal.durability, "log_bytes": 0, "positions": {}}
     return {
         "durability": group.journal.durability,
         "log_bytes": log.size_bytes(),

@@ -1,13 +1,14 @@
 """The status socket: a local Unix socket that answers one JSON line with another; and numbers for Prometheus.
 
-`{"ask": "status"}`, `{"ask": "inject", "faults": "loss=0.05"}`, `{"ask": "rekey"}`. Only the folder's owner can open
-it.
+`{"ask": "status"}`, `{"ask": "inject", "faults": "loss=0.05"}`, `{"ask": "rekey"}`, `{"ask": "groups"}` (with `group`
+and `members`: a change is asked for). Only the folder's owner can open it.
 """
 
 import asyncio
 import json
 import os
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -28,6 +29,10 @@ class Asked(Protocol):
     def inject(self, faults: str) -> None: ...
 
     def reload_keys(self) -> None: ...
+
+    def ask_for_group(self, group: str, members: Iterable[str]) -> None: ...
+
+    def groups(self) -> dict[str, list[str]]: ...
 
 
 class StatusServer:
@@ -85,7 +90,11 @@ class StatusServer:
             if ask == "rekey":
                 self._asked.reload_keys()
                 return {"rekeyed": True}
-            return {"error": f"unknown request {ask!r}; known: status, inject, rekey"}
+            if ask == "groups":
+                if "group" in request:
+                    self._asked.ask_for_group(str(request["group"]), [str(name) for name in request.get("members", [])])
+                return {"groups": self._asked.groups()}
+            return {"error": f"unknown request {ask!r}; known: status, inject, rekey, groups"}
         except TocsinError as error:
             return {"error": str(error), "exit_code": error.exit_code}
         except (ValueError, AttributeError, RecursionError) as error:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tocsin.core.errors import InputError
+from tocsin.live.storage.aside import folders_aside
+from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.held_files import HELD
-from tocsin.live.storage.journal import journal_snapshot
+from tocsin.live.storage.journal import journal_pieces, journal_snapshot
 from tocsin.live.storage.site_folders import find_site_folders
 
 
@@ -24,7 +26,7 @@ def opened(paths: Iterable[str], scratch: Path | None = None) -> Iterator[list[s
             folders = _members(path)
             if not folders:
                 found.append(path)
-            for folder in folders:
+            for folder in [each for home in folders for each in (*_readable_aside(home), home)]:
                 below = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tocsin-journal-", dir=scratch)))
                 homes[str(below / HELD)] = str(folder / "journal")
                 with _told_of_members(homes):
@@ -45,6 +47,17 @@ def _told_of_members(homes: dict[str, str]) -> Iterator[None]:
         if text != str(error):
             raise InputError(text) from None
         raise
+
+
+def _readable_aside(home: Path) -> list[Path]:
+    """What earlier incarnations of a member have left, oldest first. What is damaged there is missing."""
+    found: list[Path] = []
+    for folder in folders_aside(home, Disk()):
+        with contextlib.suppress(InputError):
+            for _ in journal_pieces(folder):
+                pass
+            found.append(folder)
+    return found
 
 
 def is_data_folder(path: str) -> bool:

@@ -20,24 +20,24 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     sites: tuple[str, ...]
     groups: dict[str, list[str]]
+    incarnation: int = 0  # of the log and the journal beside it; 0: not known yet
 
 
 def write_identity(site_dir: Path, identity: Identity, disk: Disk | None = None) -> None:
-    """Say once who lives here; another member's folder is refused."""
+    """Say who lives here; another member's folder is refused. Without an incarnation, that of before stays."""
     path = site_dir / "identity.json"
     disk = Disk() if disk is None else disk
     if path.name in disk.names(site_dir):
         found = read_identity(site_dir, disk)
-        if (found.group, found.protocol, found.site, found.sites) != (
-            identity.group,
-            identity.protocol,
-            identity.site,
-            identity.sites,
-        ):
+        same = (found.group, found.protocol, found.site) == (identity.group, identity.protocol, identity.site)
+        common = min(len(found.sites), len(identity.sites))  # sites may be added behind those that were
+        if not same or found.sites[:common] != identity.sites[:common]:
             raise InputError(
                 f"{path}: expected group `{identity.group}` ({identity.protocol}), site `{identity.site}`, found "
                 f"group `{found.group}` ({found.protocol}), site `{found.site}` or other sites; use another data_dir"
             )
+        if identity.incarnation == 0:
+            identity = msgspec.structs.replace(identity, incarnation=found.incarnation)
     disk.write_whole(path, msgspec.json.format(msgspec.json.encode(identity)) + b"\n")
 
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.storage.identity import Identity
 from tocsin.live.storage.log_format import View
 from tocsin.traces.rows import DATA, DELIVER, EVENTS, RECEIVE
@@ -42,6 +43,7 @@ class Columns:
         self._site = identity.site
         self._sites = identity.sites
         self._groups = tuple(identity.groups)
+        self._incarnation = identity.incarnation
         self._spans: list[Span] = []
         self._payloads: list[list[bytes]] = []  # of the deliveries among them
         self._views: dict[int, View] = {}  # of the view rows among them, by their place in `_spans`
@@ -85,6 +87,8 @@ class Columns:
             "view": _counted(_values(spans, "view")[which], 0),
             "payload": payload,
         }
+        if self._incarnation > FIRST_INCARNATION:  # as in simulated traces: only where a site had another disk
+            columns["incarnation"] = pa.repeat(str(self._incarnation), self.rows)
         if (event == _RECEIVE).any():
             columns["kind"] = _names(np.where(event == _RECEIVE, 0, NONE), (DATA,))
         if self._views:
@@ -116,7 +120,7 @@ class Columns:
         places[list(self._views)] = np.arange(1, len(self._views) + 1)
         views = self._views.values()
         members = [None, *([self._sites[member] for member in view.members] for view in views)]
-        primary = [None, *(view.primary for view in views)]
+        primary = [None, *(view.primary if view.group < 0 else None for view in views)]
         chosen = pa.array(places[which])
         return {
             "members": pa.array(members, JOURNAL.field("members").type).take(chosen),

@@ -1,13 +1,15 @@
 """What a member's log notes, as rows of a trace (docs/formats.md), message by message.
 
 `run` is the group's name, `site` the member; `order` counts over the whole life of the member's folder. A life that
-ended without a word, or was closed without leaving, is a crash; where the next life starts, the site recovers.
+ended without a word, or was closed without leaving, is a crash; where the next life starts, the site recovers. The log
+of a later incarnation begins with `retained`: what the site noted on a disk that is lost is missing.
 """
 
 from typing import Any, Final
 
 import msgspec
 
+from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage.earlier_frames import EarlierFrames
 from tocsin.live.storage.identity import Identity
@@ -57,6 +59,7 @@ class RowMaker:
 
     def __init__(self, identity: Identity, log: LogReader) -> None:
         self._site = identity.sites.index(identity.site)
+        self._is_renewed = identity.incarnation > FIRST_INCARNATION
         self._columns = Columns(identity)  # of the rows that wait
         self._bytes = 0  # of the frames that they came in
         self._unpackers: dict[int, Unpacker] = {}  # by group
@@ -88,8 +91,9 @@ class RowMaker:
         elif isinstance(op, Receive):
             self._add(Span(op.count, time_us, _RECEIVE, NONE, op.origin, op.number))
         elif isinstance(op, View):
-            self._view = op.view
-            self._columns.add_view(Span(1, time_us, _VIEW, view=op.view), op)
+            if op.group < 0:
+                self._view = op.view
+            self._columns.add_view(Span(1, time_us, _VIEW, op.group, view=op.view), op)
             self._next_order += 1
         elif isinstance(op, Rollback):
             self._feed_rollback(time_us, op)
@@ -123,7 +127,9 @@ class RowMaker:
         return self._unpackers.setdefault(group, Unpacker())
 
     def _feed_rare(self, time_us: int, op: Op) -> None:
-        if isinstance(op, Start) and op.life > 0:
+        if isinstance(op, Start) and op.life == 0 and self._is_renewed:
+            self._add(Span(1, time_us, _RETAINED))
+        elif isinstance(op, Start) and op.life > 0:
             self.add_crash()
             self._add(Span(1, time_us, _RECOVER))
             self._is_up = True

@@ -9,7 +9,9 @@ lie, what is found after a crash, and what is synced when are the business of `f
 import time
 from pathlib import Path
 
+from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.errors import Damaged
+from tocsin.live.known import Known
 from tocsin.live.storage.batch import Batch
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.file_format import (
@@ -20,14 +22,16 @@ from tocsin.live.storage.file_format import (
     encode_batch,
     encode_header,
 )
-from tocsin.live.storage.log_files import LogFiles
+from tocsin.live.storage.knowledge import Knowledge, incarnation_of, new_incarnation
+from tocsin.live.storage.laid import KeptRecord, Laid
+from tocsin.live.storage.log_files import LogFiles, oldest_needed
 from tocsin.live.storage.log_format import (
+    Acquaint,
     Broadcast,
     Checkpoint,
     Deliver,
     FileEnd,
     FileHeader,
-    GroupState,
     Missed,
     Op,
     Persist,
@@ -47,34 +51,6 @@ KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is deli
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 
 
-class Laid:
-    """A batch that has its place in a file."""
-
-    def __init__(self, offset: int, batch: Batch, head: bytes, end: FileEnd, header: bytes, secret: bytes) -> None:
-        self.file = end.file
-        self.offset = offset
-        self.batch = batch
-        self.head = head
-        self.contents_at = offset + len(head)
-        self.end = end
-        self.header = header  # if the batch begins a file; else b""
-        self.secret = secret
-
-
-class KeptRecord:
-    """Where a live record of the protocol lies, and its checksums."""
-
-    __slots__ = ("carried", "carried_check", "check", "file", "offset", "size")
-
-    def __init__(self, file: int, offset: int, size: int, check: int, carried: int, carried_check: int) -> None:
-        self.file = file
-        self.offset = offset
-        self.size = size
-        self.check = check
-        self.carried = carried  # so many bytes at its end have a checksum of their own
-        self.carried_check = carried_check
-
-
 class Log:
     """One member's log, opened by its only writer. `Damaged` if something that is needed is not as it was written."""
 
@@ -86,22 +62,25 @@ class Log:
         syncs: bool = True,
         disk: Disk | None = None,
         group_id: bytes = NOBODY,
+        incarnation: int = FIRST_INCARNATION,
     ) -> None:
+        """`incarnation`: of a folder that is empty; others know theirs."""
         self._disk = Disk() if disk is None else disk
         self.frames = LoggedFrames(groups, self._disk)
-        self.life = -1  # of the last start found
+        self.knowledge = Knowledge()
         self.clean = True  # whether the last life ended in order
-        self.next_number = 0  # of this member's next message
         self.view: View | None = None
         self.in_doubt = ""  # what may be missing at the end of what was found, and why
         self.cut_bytes = 0  # that were written behind the end of what was found
-        self.incarnation = NOBODY  # of the folder
+        self.incarnation = incarnation  # of the folder
+        self.made = 0  # when it was
         self.records: list[KeptRecord] = []  # live records of the protocol, oldest first
         self._record_bytes = 0  # of the live records
         self.file = -1  # the file being written; -1 before the first
         self._folder = folder
         self._file_bytes = file_bytes
-        self._group_id = group_id
+        self.group_id = group_id  # of a folder that knows none
+        self._identity = NOBODY  # the incarnation, as files say it
         self._secret = b""  # of the present file
         self._end = FileEnd(-1, 0, 0)  # of what is laid out: where the next batch goes
         self._snapshot_end = 0  # about where the present file's snapshot ends
@@ -126,8 +105,11 @@ class Log:
         known = found.mark.incarnation if found.mark is not None else NOBODY
         for header in found.headers.values():
             known = header.incarnation
-        self.incarnation = known if known != NOBODY else self._disk.random(len(NOBODY))
-        self._writer.open(found, self._group_id, self.incarnation)
+            if header.group_id != NOBODY:
+                self.group_id = header.group_id
+        self._identity = known if known != NOBODY else new_incarnation(self._disk, self.incarnation)
+        self.incarnation, self.made = incarnation_of(self._identity)
+        self._writer.open(found, self.group_id, self._identity)
         self.file = max(found.ends, default=found.first - 1)
         if self.file in found.ends:
             self._end = found.ends[self.file]
@@ -146,7 +128,7 @@ class Log:
                     return contradiction
                 self._files.end(self.file, 0, self._frame_ends())
             self.file = file
-            self._files.begin(file, _oldest_needed(first.groups))
+            self._files.begin(file, oldest_needed(first.groups))
         self._apply_ops(batch.operations.ops, file, batch.contents_at, [])
         return ""
 
@@ -158,7 +140,19 @@ class Log:
                 return f"group {group} stands at {state.end}, {state.position}, not at {found.end}, {found.position}"
         if (op.life, op.next_number, op.view) != (self.life, self.next_number, self.view):
             return "another life, number or view"
+        if op.who is not None and op.who != self.knowledge.state():
+            return "another identity, or other things known of others"
         return ""
+
+    @property
+    def life(self) -> int:
+        """Of the last start found."""
+        return self.knowledge.life
+
+    @property
+    def next_number(self) -> int:
+        """Of this member's next message."""
+        return self.knowledge.next_number
 
     def _positions(self) -> list[int]:
         return [index.position for index in self.frames.groups]
@@ -234,14 +228,15 @@ class Log:
         mark = self._writer.synced()
         time_us = time.time_ns() // 1000
         header, check = encode_header(
-            FileHeader(self._group_id, self.incarnation, self.file, self._secret, before, mark, time_us)
+            FileHeader(self.group_id, self._identity, self.file, self._secret, before, mark, time_us)
         )
         self._end = FileEnd(self.file, BATCHES_AT, check)
-        self._files.begin(self.file, _oldest_needed(groups))
+        self._files.begin(self.file, oldest_needed(groups))
         sizes = tuple(map(len, records))
         checks = tuple(map(content_check, records))
         self._snapshot_end = sum(sizes)
-        self._staged.put_first(Snapshot(self.life, self.next_number, self.view, groups, sizes, checks), records)
+        who = self.knowledge.state()
+        self._staged.put_first(Snapshot(self.life, self.next_number, self.view, groups, sizes, checks, who), records)
         return header
 
     def write(self, laid: Laid) -> None:
@@ -264,6 +259,14 @@ class Log:
         """Nothing is under way: what is known of the last sync becomes durable, too; safe to run in a thread."""
         self._writer.rest()
 
+    def become(self, group_id: bytes, incarnation: int) -> None:
+        """Of which group this log is; and, while nothing was written, of which incarnation."""
+        self.group_id = group_id
+        if self.life < 0 and incarnation != self.incarnation:
+            self._identity = new_incarnation(self._disk, incarnation)
+            self.incarnation, self.made = incarnation_of(self._identity)
+        self._writer.become(group_id, self._identity)
+
     def settle(self) -> None:
         """What was in doubt is so no longer: the protocol knows what was behind. Safe to run in a thread."""
         self._writer.settle()
@@ -280,9 +283,12 @@ class Log:
     def _apply_ops(self, ops: list[Op], file: int, offset: int, carried: list[bytes]) -> None:
         """`carried`: by record, the payload that its bytes end with; empty when they come from a file."""
         records = 0
+        notes = 0  # operations that are no writes (`Known.writes`)
+        knowledge = self.knowledge
         for op in ops:
             if isinstance(op, Deliver):
                 self.frames.group(op.group).append(op, file, offset)
+                knowledge.on_delivery(op.origin, op.frame, op.number + max(op.count, 1) - 1)
                 if op.file < 0:
                     offset += op.size
                 elif op.file != file:
@@ -295,9 +301,10 @@ class Log:
                     self._know(carried[records], file, offset - op.carried, op.carried_check)
                 records += 1
             elif isinstance(op, Broadcast):
-                self.next_number = max(self.next_number, op.number + max(op.count, 1))
+                knowledge.on_broadcast(op)
             elif isinstance(op, View):
-                self.view = op
+                if op.group < 0:
+                    self.view = op
             elif isinstance(op, Rollback):
                 self.frames.group(op.group).undo(op.begins)
                 if op.begins >= 0:
@@ -308,11 +315,16 @@ class Log:
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self._replace_records(op, file, offset)
                 offset += self._record_bytes
+                notes += 1 if isinstance(op, Snapshot) else 0
+            elif isinstance(op, (Known, Acquaint)):
+                knowledge.on_note(op)
+                notes += 1
             elif isinstance(op, Start):
-                self.life = op.life
+                knowledge.on_start(op)
                 self.clean = False
             elif isinstance(op, Stop):
                 self.clean = True
+        knowledge.writes += len(ops) - notes
 
     def _replace_records(self, op: Checkpoint | Snapshot, file: int, offset: int) -> None:
         self.records = []
@@ -337,8 +349,10 @@ class Log:
         if self._begun:
             return
         self._begun = True
-        self.life = op.life
-        self.next_number = op.next_number
+        self.knowledge.life = op.life
+        self.knowledge.next_number = op.next_number
+        if op.who is not None:
+            self.knowledge.restore(op.who)
         self.view = op.view
         self.clean = op.life < 0
         for group, state in enumerate(op.groups):
@@ -393,8 +407,3 @@ class Log:
 
     def _frame_ends(self) -> list[int]:
         return [index.end for index in self.frames.groups]
-
-
-def _oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:
-    """Per group, the frame position from which on a reader that starts here can put every message together."""
-    return [min((position for _, position in state.unfinished), default=state.end) for state in groups]

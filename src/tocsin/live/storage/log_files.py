@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from tocsin.live.storage.log_format import GroupState
+
 _NONE_NEEDED: Final = 1 << 62  # beyond every frame position
 
 Positions = list[int]  # a frame position for each group
@@ -71,3 +73,8 @@ class LogFiles:
             self._pinned.pop(file, None)
             gone.append(file)
         return gone
+
+
+def oldest_needed(groups: tuple[GroupState, ...]) -> list[int]:
+    """Per group, the frame position from which on a reader that starts here can put every message together."""
+    return [min((position for _, position in state.unfinished), default=state.end) for state in groups]

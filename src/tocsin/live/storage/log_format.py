@@ -7,6 +7,8 @@ size and the checksum of each of its own.
 
 import msgspec
 
+from tocsin.live.known import Known
+
 Place = tuple[int, int]  # a file's number, and an offset in it
 
 
@@ -50,6 +52,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
     view: int
     members: tuple[int, ...]
     primary: bool
+    group: int = -1  # of this group alone, where groups change; -1: of all members
 
 
 class Persist(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False):
@@ -79,6 +82,9 @@ class Broadcast(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False):
 
 class Start(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False):
     life: int  # 0 for the first
+    word: int = 0  # random: two lives with the same count, of two copies of a folder, are told apart
+    first_frame: int = 0  # smallest number that this incarnation may give to a frame …
+    first_number: int = 0  # … and to a message
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False):
@@ -93,6 +99,26 @@ class Receive(msgspec.Struct, frozen=True, array_like=True, tag=10, gc=False):
     origin: int
     number: int  # of the first
     count: int
+
+
+class Acquaint(msgspec.Struct, frozen=True, array_like=True, tag=13, gc=False):
+    """The machine was told, in this step, that a peer has begun anew."""
+
+    site: int
+    incarnation: int
+
+
+class Who(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Who a member is and what it knows of others, as it stands at the start of a file."""
+
+    word: int
+    first_frame: int
+    first_number: int
+    next_frame: int
+    writes: int
+    known: tuple[Known, ...]  # by site
+    acquainted: tuple[tuple[int, int], ...]  # (site, incarnation that the machine was told of)
+    seen: tuple[tuple[int, int, int], ...]  # (origin, above its highest frame delivered here, the same of messages)
 
 
 class GroupState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -110,9 +136,24 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     groups: tuple[GroupState, ...]
     sizes: tuple[int, ...]
     checks: tuple[int, ...]
+    who: Who | None = None
 
 
-Op = Deliver | Rollback | Missed | View | Persist | Checkpoint | Broadcast | Start | Stop | Receive | Snapshot
+Op = (
+    Deliver
+    | Rollback
+    | Missed
+    | View
+    | Persist
+    | Checkpoint
+    | Broadcast
+    | Start
+    | Stop
+    | Receive
+    | Snapshot
+    | Known
+    | Acquaint
+)
 
 
 class Operations(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -130,7 +171,7 @@ class FileEnd(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class FileHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     group_id: bytes  # zeros where the group has none yet
-    incarnation: bytes  # made with the folder
+    incarnation: bytes  # which one, and when the folder was made (`knowledge.py`)
     file: int
     secret: bytes  # made anew whenever the file is used again
     before: FileEnd | None  # None: there was none

@@ -254,6 +254,14 @@ class LogWriter:
             )
         )
 
+    def become(self, group_id: bytes, incarnation: bytes) -> None:
+        """The next mark says of which group and incarnation the log is, before any header does."""
+        with self._syncing:
+            self._group_id, self._incarnation = group_id, incarnation
+            self._mark()
+            self._mark()
+            self._sync_marks()
+
     def settle(self) -> None:
         """What was in doubt is so no longer."""
         with self._syncing:

@@ -18,7 +18,7 @@ from tocsin.live.wire.datagrams import (
     Assembler,
 )
 from tocsin.live.wire.inject import Injector
-from tocsin.live.wire.seal import HEADER, VERSION, Keyring, Opener
+from tocsin.live.wire.seal import HEADER, Keyring, Opener
 from tocsin.live.wire.udp import RECEIVE_BYTES, receive
 from tocsin.live.wire.wire_messages import PROBER
 
@@ -41,7 +41,9 @@ class Opened:
 class Receiver:
     """One member's packets from the others."""
 
-    def __init__(self, group: Group, site: int, keyring: Keyring, injector: Injector) -> None:
+    def __init__(
+        self, group: Group, site: int, keyring: Keyring, injector: Injector, versions: tuple[int, int]
+    ) -> None:
         self.drops: dict[str, int] = {}  # datagrams and packets dropped, by reason
         self.refused: dict[int, str] = {}  # by site at whose address it was sent: why the last datagram was dropped
         self.stat_bytes = 0
@@ -50,6 +52,7 @@ class Receiver:
         self.opener = Opener(keyring)
         self._injector = injector
         self._site = site
+        self._oldest, self._newest = versions  # of the wire
         self._own_address = group.addresses[site]
         self._sources = {address: index for index, address in enumerate(group.addresses)}
         self._buffer = bytearray(RECEIVE_BYTES)
@@ -159,8 +162,9 @@ class Receiver:
         tag, key_id, sender, version = fields[:4]
         if tag != self._keyring.tag:
             self._refuse("foreign", address, "its datagrams are of another group")
-        elif version != VERSION:
-            self._refuse("version", address, f"it speaks version {version} of the wire, this member version {VERSION}")
+        elif not self._oldest <= version <= self._newest:
+            ours = str(self._newest) if self._oldest == self._newest else f"{self._oldest} to {self._newest}"
+            self._refuse("version", address, f"it speaks version {version} of the wire, this member version {ours}")
         elif not self._keyring.knows(key_id):
             self._refuse("key", address, OTHER_KEY)
         elif sender == PROBER:

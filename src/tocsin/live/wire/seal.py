@@ -1,8 +1,9 @@
 """Sealing: one AEAD seal over each packet, under a key that no two sessions share.
 
 Keys. A member's start is a *session*: twelve random bytes. From the group's key, its name, the sender and the session,
-HKDF makes the session's own AES-256-GCM key; the nonce is the packet's counter in its session. No clock and no file is
-needed for that: a nonce cannot repeat over restarts, whatever disk or clock the member comes back with.
+keyed BLAKE2b makes the session's own AES-256-GCM key; the nonce is the packet's counter in its session. No clock and no
+file is needed for that: a nonce cannot repeat over restarts, whatever disk or clock the member comes back with. A
+process that forks has one session twice: the child's seals nothing.
 
 Replay. Packets count only when their session has proved that it lives now (`meeting.py`), and then each counter once,
 by a sliding window. So nothing that was recorded opens, neither after a restart of its sender nor of its receiver.
@@ -21,14 +22,15 @@ from collections import OrderedDict
 from typing import Any, Final, Protocol
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from tocsin.live.errors import Closed
 
 # group's tag, key id, sender, version, session, counter, length of the sealed packet, mark
 HEADER: Final = struct.Struct("!4s4sHH12sQI8s")
 UNMARKED: Final = struct.Struct("!4s4sHH12sQI")
 VERSION: Final = 2  # of the wire; 1 (Tocsin 0.1) had session numbers and no marks
+VERSIONS: Final = (2, VERSION)  # the oldest and the newest that this member understands
 SESSION_BYTES: Final = 12
 MARK_BYTES: Final = 8
 WINDOW: Final = 8192  # counters behind the newest that may still arrive: 8 s of a thousand packets a second
@@ -55,6 +57,16 @@ class _Checksum:
         if zlib.crc32(body, zlib.crc32(nonce + (associated_data or b""))).to_bytes(4, "big") != check:
             raise InvalidTag
         return body
+
+
+class _Forked:
+    """Stands for the cipher in a process that was forked: two processes must not seal with one key and counter."""
+
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
+        raise Closed("this process was forked from a member's, and is no member; join again here")
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None, /) -> bytes:
+        raise InvalidTag
 
 
 class Keyring:
@@ -91,8 +103,8 @@ class Keyring:
     def session_cipher(self, key_id: bytes, sender: int, session: bytes) -> _Cipher:
         if not self._keys:
             return _Checksum()
-        info = b"tocsin session" + struct.pack("!H12s", sender, session)
-        derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=self._salt, info=info).derive(self._keys[key_id])
+        info = self._salt + struct.pack("!H12s", sender, session)
+        derived = hashlib.blake2b(info, key=self._keys[key_id], digest_size=32, person=b"tocsin session").digest()
         return AESGCM(derived)
 
 
@@ -101,6 +113,7 @@ class Sealer:
 
     def __init__(self, keyring: Keyring, sender: int) -> None:
         self.session: bytes = os.urandom(SESSION_BYTES)
+        self.version = VERSION  # of what is sealed from now on
         self._keyring = keyring
         self._sender = sender
         self._counter = 0  # next; never used twice with one session key
@@ -112,13 +125,17 @@ class Sealer:
         self.key_id = self._keyring.sealing_id
         self._cipher = self._keyring.session_cipher(self.key_id, self._sender, self.session)
 
+    def forbid(self) -> None:
+        """In a process that was forked."""
+        self._cipher = _Forked()
+
     def seal(self, content: bytes) -> tuple[bytes, bytes]:
         """The header (the same in every datagram) and the sealed packet."""
         counter = self._counter
         self._counter = counter + 1
         key_id = self.key_id
         length = len(content) + (TAG_BYTES if key_id != PLAIN_KEY_ID else 4)
-        unmarked = UNMARKED.pack(self._keyring.tag, key_id, self._sender, VERSION, self.session, counter, length)
+        unmarked = UNMARKED.pack(self._keyring.tag, key_id, self._sender, self.version, self.session, counter, length)
         header = unmarked + self._keyring.mark(key_id, unmarked)
         return header, self._cipher.encrypt(b"\0\0\0\0" + counter.to_bytes(8, "big"), content, header)
 
@@ -180,6 +197,10 @@ class Opener:
             found = self._unmet[sender].pop(session)
             found.window.close_behind()
             self._met[sender] = found
+
+    def part(self, sender: int) -> None:
+        """The session that was met does not count any more."""
+        self._met.pop(sender, None)
 
     def may_begin(self, header: bytes, fields: tuple[Any, ...]) -> bool:
         """Whether a datagram that holds a part of a packet may be kept: its header is a member's, of a session that

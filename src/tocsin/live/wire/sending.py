@@ -40,8 +40,9 @@ class Sender:
         endpoint: Endpoint,
         sealer: Sealer,
         injector: Injector,
+        oldest: int,
     ) -> None:
-        self.prefix_bytes = 1 + (len(group.sites) + 7) // 8  # of every packet's content: kind, bitmap of targets
+        self.prefix_bytes = 2 + (len(group.sites) + 7) // 8  # of every packet's content: `wire_messages.py`
         self.stat_packets = 0
         self.stat_repaired = 0  # datagrams sent again
         self._group = group
@@ -49,6 +50,7 @@ class Sender:
         self._loop = loop
         self._endpoint = endpoint
         self.sealer = sealer
+        self._oldest = oldest  # version of the wire
         self._injector = injector
         self._splitter = Splitter(group.mtu - UDP_HEADERS[socket.AddressFamily(group.family)])
         self._sent: OrderedDict[int, _Sent] = OrderedDict()  # by counter: packets of many datagrams
@@ -65,9 +67,11 @@ class Sender:
         if self._writing:
             self._loop.remove_writer(self._endpoint.main)
 
-    def rekey(self) -> None:
-        """Seal with the keyring's first key from now on."""
-        self.sealer.rekey()
+    def begin_session(self, sealer: Sealer) -> None:
+        """From now on this member is another session; nothing is repaired that the one before has sent."""
+        self.sealer = sealer
+        self._sent.clear()
+        self._sent_bytes = 0
 
     def send(self, targets: list[int], body: bytes, droppable: bool) -> None:
         """A message of the protocol for these sites. Small ones for the same sites go in one packet, at `flush`.
@@ -120,17 +124,20 @@ class Sender:
         self._watch_writable()
 
     def greet(self, target: int, body: bytes) -> None:
-        """A greeting, in one datagram. It has no list of targets: files may differ in the number of sites."""
+        """A greeting, in one datagram, in the oldest version of the wire that this member understands: the other one
+        may understand no other."""
         if target in self._injector.cut:
             return
-        header, sealed = self.sealer.seal(bytes((GREETING,)) + body)
+        spoken, self.sealer.version = self.sealer.version, self._oldest
+        header, sealed = self.sealer.seal(bytes((GREETING, 0)) + body)
+        self.sealer.version = spoken
         for burst in self._splitter.split(header, sealed)[:1]:
             self._endpoint.send(self._group.addresses[target], burst, True)
         self._watch_writable()
 
-    def reply(self, body: memoryview, address: Address) -> None:
+    def reply(self, probe: memoryview, address: Address) -> None:
         """Answer a probe with as many bytes as it had, to where it came from: never more than was sent."""
-        header, sealed = self.sealer.seal(b"".join((self._prefix(REPLY, []), body)))
+        header, sealed = self.sealer.seal(b"".join((bytes((REPLY,)), probe[1:])))
         for burst in self._splitter.split(header, sealed)[:1]:
             self._endpoint.send(address, burst, True)
         self._watch_writable()
@@ -140,8 +147,10 @@ class Sender:
         kept = self._sent.get(ask.counter)
         if kept is None or target not in kept.targets or target in self._injector.cut:
             return
+        sent = 0  # up to here: nothing twice, whatever the request repeats
         for offset, end in ask.gaps[:GAPS_MAX]:
-            if 0 <= offset < end <= len(kept.sealed) and offset % self._splitter.chunk_bytes == 0:
+            if sent <= offset < end <= len(kept.sealed) and offset % self._splitter.chunk_bytes == 0:
+                sent = end
                 for burst in self._splitter.part(kept.header, kept.sealed, offset, end):
                     self.stat_repaired += 1
                     self._endpoint.send(self._group.addresses[target], burst, True)
@@ -152,7 +161,8 @@ class Sender:
         prefix = self._prefixes.get(key)
         if prefix is None:
             bits = sum([1 << target for target in set(targets)])
-            prefix = bytes((kind,)) + bits.to_bytes(self.prefix_bytes - 1, "little")
+            size = self.prefix_bytes - 2
+            prefix = bytes((kind, size)) + bits.to_bytes(size, "little")
             if len(self._prefixes) < PREFIXES_MAX:
                 self._prefixes[key] = prefix
         return prefix

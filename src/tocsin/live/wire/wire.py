@@ -13,23 +13,35 @@ import msgspec
 
 from tocsin.live.clock import now_us
 from tocsin.live.group_config import Group
+from tocsin.live.known import Known
+from tocsin.live.register import Register
 from tocsin.live.wire import kernel_filter, wire_messages
 from tocsin.live.wire.datagrams import ASK_AFTER_US
 from tocsin.live.wire.inject import Injector
-from tocsin.live.wire.meeting import About, Meetings
+from tocsin.live.wire.meeting import Meetings, settings_of
 from tocsin.live.wire.receiving import Opened, Receiver
-from tocsin.live.wire.seal import HEADER, Keyring, Sealer
+from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, PROBE, PROBER
+from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 
 Arrived = tuple[int, memoryview]  # a site, and a message of the protocol that came from it
 
 
+class Told:
+    """What a peer has said of sites: when it was met (then of itself first), or later."""
+
+    def __init__(self, peer: int, met: bool, of_me: Known | None, claims: list[Known]) -> None:
+        self.peer = peer
+        self.met = met
+        self.of_me = of_me  # what it knows of this member; None: it does not say
+        self.claims = claims  # of itself and of others; who asks claims nothing
+
+
 class Wire:
-    """See above. `about`: what this member says of itself when it meets others."""
+    """See above. `register`: who this member is, and what it knows of others."""
 
     def __init__(
         self,
@@ -37,16 +49,23 @@ class Wire:
         site: int,
         loop: asyncio.AbstractEventLoop,
         keyring: Keyring,
-        about: About,
+        register: Register,
+        versions: tuple[int, int] = VERSIONS,
     ) -> None:
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
+        self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
         self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
-        self.sender = Sender(group, site, loop, self.endpoint, Sealer(keyring, site), self.injector)
-        self.receiver = Receiver(group, site, keyring, self.injector)
-        self.meetings = Meetings(about, [peer for peer in range(len(group.sites)) if peer != site])
+        self.sender = Sender(group, site, loop, self.endpoint, Sealer(keyring, site), self.injector, versions[0])
+        self.receiver = Receiver(group, site, keyring, self.injector, versions)
+        self._register = register
+        self._versions = versions
+        self._sites = group.sites
+        self._settings = settings_of(group.settings())
+        self.meetings = Meetings(register, versions, group.sites, self._settings)
+        self._keyring = keyring
         self._site = site
         self._loop = loop
         self._on_readable: Callable[[socket.socket], None] | None = None
@@ -72,6 +91,20 @@ class Wire:
         self._on_readable = on_readable
         self.resume()
         self._greet()
+
+    def begin_life(self, on_readable: Callable[[socket.socket], None]) -> None:
+        """The member, which has asked, has a life: to the others it is another session, which they have to meet."""
+        self.pause()
+        self.sender.begin_session(Sealer(self._keyring, self._site))
+        self.meetings = Meetings(self._register, self._versions, self._sites, self._settings)
+        for peer in range(len(self._sites)):
+            self.receiver.opener.part(peer)  # before anything of it is taken, the machine hears who it is
+        self.told = []
+        self.start(on_readable)
+
+    def forbid(self) -> None:
+        """In a process that was forked from the member's."""
+        self.sender.sealer.forbid()
 
     def pause(self) -> None:
         """Stop taking datagrams: the kernel keeps some, then loses them."""
@@ -116,20 +149,19 @@ class Wire:
         """Add the messages of a packet, or answer it."""
         content = opened.content
         sender = opened.sender
-        if content and content[0] == GREETING and sender != PROBER:
-            self._on_greeting(sender, opened.session, memoryview(content)[1:])
-            return
-        prefix_bytes = self.sender.prefix_bytes
-        if len(content) < prefix_bytes:
+        if len(content) < 2 or len(content) < 2 + content[1]:
             self.receiver.drop("decode")
             return
         kind = content[0]
-        body = memoryview(content)[prefix_bytes:]
-        if kind == PROBE:
-            self.sender.reply(body, opened.address)
+        prefix_bytes = 2 + content[1]
+        if kind == GREETING and sender != PROBER:
+            self._on_greeting(sender, opened.session, memoryview(content)[prefix_bytes:], arrived)
             return
-        site = self._site
-        if sender == PROBER or not content[1 + (site >> 3)] >> (site & 7) & 1:
+        if kind == PROBE:
+            self.sender.reply(memoryview(content), opened.address)
+            return
+        place = 2 + (self._site >> 3)
+        if sender == PROBER or place >= prefix_bytes or not content[place] >> (self._site & 7) & 1:
             self.receiver.drop("target")
             return
         if not self.receiver.opener.has_met(sender, opened.session):
@@ -137,6 +169,7 @@ class Wire:
             self.meetings.doubt(now_us(), sender, opened.session, len(content))
             self._plan_greeting()
             return
+        body = memoryview(content)[prefix_bytes:]
         if self.receiver.refused:
             self.receiver.refused.pop(sender, None)
         self.stat_packets_received += 1
@@ -148,6 +181,8 @@ class Wire:
                     arrived.append((sender, each))
             elif kind == ASK:
                 self.sender.repair(sender, wire_messages.decode_ask(body))
+            elif kind == NEWS:
+                self._on_news(sender, wire_messages.decode_news(body))
             else:
                 self.receiver.drop("decode")
         except msgspec.MsgspecError:
@@ -169,15 +204,51 @@ class Wire:
                 self._greeting.cancel()
             self._greeting = self._loop.call_later(max(0, at_us - now_us()) / 1e6, self._greet)
 
-    def _on_greeting(self, sender: int, session: bytes, body: memoryview) -> None:
+    def _on_greeting(self, sender: int, session: bytes, body: memoryview, arrived: list[Arrived]) -> None:
         if not self.receiver.opener.knows(sender, session):
             self.receiver.drop("unmet")  # too many sessions at once: it will greet again
             return
         heard = self.meetings.hear(now_us(), sender, session, body)
         if heard.meets:
+            if not self.receiver.opener.has_met(sender, session):
+                arrived[:] = [each for each in arrived if each[0] != sender]  # of an earlier session
             self.receiver.opener.meet(sender, session)
+            self._speak()
+        if heard.about is not None:
+            claims = [] if heard.about.asks or not heard.meets else [heard.about.who]
+            self.told.append(Told(sender, heard.meets, heard.of_me, claims))
         if heard.answers:
-            self.sender.greet(sender, self.meetings.greeting(sender))
+            self.sender.greet(sender, self.meetings.greeting(sender, session))
+        self._plan_greeting()
+
+    def _speak(self) -> None:
+        """In the newest version that all understand who were met."""
+        newest = [self._versions[1]]
+        for peer in self.meetings.met():
+            about = self.meetings.of(peer).met
+            if about is not None:
+                newest.append(about.versions[1])
+        self.sender.sealer.version = max(min(newest), self._versions[0])
+
+    def _on_news(self, sender: int, claims: list[Known]) -> None:
+        of_me = [claim for claim in claims if claim.site == self._site]
+        others = [claim for claim in claims if claim.site != self._site]
+        self.told.append(Told(sender, False, of_me[0] if of_me else None, others))
+
+    def tell(self, peers: list[int], known: list[Known]) -> None:
+        """Tell peers what this member knows of sites."""
+        if peers and known:
+            self.sender.send_packet(peers, NEWS, wire_messages.encode(known), True)
+
+    def take_told(self) -> list[Told]:
+        told = self.told
+        self.told = []
+        return told
+
+    def part(self, peer: int) -> None:
+        """A peer's session is not its site's present one, as others know: nothing of it counts any more."""
+        self.receiver.opener.part(peer)
+        self.meetings.part(peer)
         self._plan_greeting()
 
     def why_unmet(self, peer: int) -> str:
@@ -185,6 +256,8 @@ class Wire:
         known = self.meetings.of(peer)
         if known.is_apart():
             return f"its file differs in {', '.join(known.differs)}"
+        if known.objection and not known.session:
+            return known.objection
         if peer in self.receiver.refused:
             return self.receiver.refused[peer]
         if known.session:

@@ -1,9 +1,14 @@
 """What is in a packet: its kind, the sites it is meant for, and a body. Kind and sites are sealed with the body, so
-that nobody can redirect a packet."""
+that nobody can redirect a packet.
+
+The kind is a byte; so is the length of the bitmap of sites, which follows: files of members may differ in the number of
+sites."""
 
 from typing import Final
 
 import msgspec
+
+from tocsin.live.known import Known
 
 MESSAGE: Final = 0  # a message of the protocol
 ASK: Final = 1  # datagrams are missing
@@ -11,6 +16,7 @@ PROBE: Final = 2  # is anybody there; `tocsin doctor` asks
 REPLY: Final = 3
 BUNDLE: Final = 4  # several messages of the protocol
 GREETING: Final = 5  # see `meeting`
+NEWS: Final = 6  # what its sender knows of sites, itself among them
 
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 
@@ -25,3 +31,4 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_ask: Final = msgspec.msgpack.Decoder(Ask).decode
 decode_bundle: Final = msgspec.msgpack.Decoder(list[memoryview]).decode
+decode_news: Final = msgspec.msgpack.Decoder(list[Known]).decode

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tocsin.properties.bad_rows import LOWEST
+from tocsin.properties.gaps import Gap
 from tocsin.properties.kernels.arrays import Codes, Flags, Ints, Small, Table, first_indices, number_pairs
 from tocsin.properties.kernels.encode import BROADCAST, LogPart
 from tocsin.properties.kernels.facts import RunFacts, SiteFacts, Spot
@@ -135,6 +136,23 @@ class Case:
             if at < high and self.seqno_of[at] == seqno:
                 found.append(int(at))
         return np.array(found, np.int64)
+
+    def end_of(self, gap: Gap) -> int:
+        """One more than the last number that a `missed` row of one origin means."""
+        number = self._stream_numbers.get((gap.group, gap.origin or ""), -1)
+        low, high = np.searchsorted(self.stream_of, (number, number + 1))
+        behind = int(np.searchsorted(self.seqno_of[low:high], gap.first)) + gap.end - gap.first
+        return max(gap.end, int(self.seqno_of[low + behind - 1]) + 1) if 0 < behind <= high - low else gap.end
+
+    def told_missed(self, log: int, messages: Ints) -> Flags:
+        """Which of them the site was told, by their numbers, that it will never get."""
+        told = np.zeros(len(messages), np.bool_)
+        for gap in self.facts.whole[log].gaps:
+            number = self._stream_numbers.get((gap.group, gap.origin or ""), -1)
+            if not gap.by_position and number >= 0:
+                seqnos = self.seqno_of[messages]
+                told |= (self.stream_of[messages] == number) & (seqnos >= gap.first) & (seqnos < self.end_of(gap))
+        return told
 
     # Sequences
 

@@ -79,6 +79,8 @@ def _find_agreement(case: Case, obliging: Flags) -> Found:
             asked[messages] = True
             log = case.facts.index.get(site)
             missing = messages if log is None else messages[case.delivery(log, messages) < 0]
+            if log is not None and len(missing):
+                missing = missing[~case.told_missed(log, missing)]
             if case.facts.patience is not None and len(missing):
                 due = _due(case, chosen, case.facts.old_us(site))
                 young[missing[~due[missing]]] = True
@@ -88,7 +90,9 @@ def _find_agreement(case: Case, obliging: Flags) -> Found:
         for left in case.members.obliged_before_leaving(number):
             passed = messages[case.passed(left, messages)]
             asked[passed] = True
-            lacking[passed[case.delivery(case.facts.index[left.site], passed) < 0]] = len(owing)
+            index = case.facts.index[left.site]
+            missing = passed[case.delivery(index, passed) < 0]
+            lacking[missing[~case.told_missed(index, missing)]] = len(owing)
             owing.append(left.site)
     found = Found(checked=int(np.count_nonzero(asked)) - int(np.count_nonzero(young & (lacking < 0))))
     found.violations = int(np.count_nonzero(lacking >= 0))

@@ -196,6 +196,10 @@ class _Messages:
         places = np.flatnonzero(is_asked[case.sequence_log])
         self.first: Ints = np.full(case.count, -1, np.int64)  # by message: its first delivery, in `case.sequence`
         self.first[case.sequence_message[places[::-1]]] = places[::-1]
+        self._shown: Ints = np.full(case.count, -1, np.int64)  # the same, of whichever log: it says the position
+        everywhere = np.arange(len(case.sequence_log))[::-1]
+        self._shown[case.sequence_message[everywhere]] = everywhere
+        self._shown = np.where(self.first >= 0, self.first, self._shown)
         self.candidates: Flags = self._candidates(is_asked)
         self.asked: Flags = np.zeros(case.count, np.bool_)
         self.young: Flags = np.zeros(case.count, np.bool_)  # somebody lacks it who is not owed it yet
@@ -250,13 +254,14 @@ class _Messages:
             )[case.stream_of[messages]]
             numbers = self._positions(messages) if gap.by_position else case.seqno_of[messages]
             known = numbers != NONE if gap.by_position else True
-            excused |= fits & known & (numbers >= gap.first) & (numbers < gap.end)
+            end = gap.end if gap.by_position else case.end_of(gap)
+            excused |= fits & known & (numbers >= gap.first) & (numbers < end)
         return excused
 
     def _positions(self, messages: Ints) -> Ints:
         """In their group's sequence; NONE where nobody says it."""
         case = self._case
-        places = self.first[messages]
+        places = self._shown[messages]
         if len(case.rows.position) == 0 or len(case.sequence) == 0:
             return np.full(len(messages), NONE)
         return np.where(places >= 0, case.rows.position[case.sequence[np.maximum(places, 0)]], NONE)

@@ -237,6 +237,18 @@ class Run:
         """Those with a whole log."""
         return {log.site for log in self.logs.values()}
 
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str], list[int]]:
+        found: dict[tuple[str, str], set[int]] = {}
+        for log in self.logs.values():
+            for (group, origin, seqno), _ in log.entries:
+                found.setdefault((group, origin), set()).add(seqno)
+        return {stream: sorted(numbers) for stream, numbers in found.items()}
+
+    def numbers(self, group: str, origin: str) -> list[int]:
+        """The numbers of a stream's messages, as far as any row names them, in order."""
+        return self._numbers.get((group, origin), [])
+
     def end_us(self, site: str) -> int:
         """When the log of a site was taken; by its last row, if nothing says it (by the run's, if it has none)."""
         if self.patience is not None and self.patience.end_us is not None:

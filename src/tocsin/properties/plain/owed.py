@@ -83,6 +83,7 @@ def _agreement(run: Run, members: Members, obliging: list[Log]) -> Finding:
             continue
         checked += 1
         without = [site for site in obliged if message not in run.sequences.get(site, ())]
+        without = [site for site in without if not _was_told(run, site, message)]
         owed = [site for site in without if _is_due(run, members, obliging, message, site)]
         if owed:
             lacking[message] = owed[0]
@@ -97,6 +98,17 @@ def _agreement(run: Run, members: Members, obliging: list[Log]) -> Finding:
     site = lacking[message]
     why = tell_owing(site, message[0], text(message), run.name, site in run.logs, members.is_asked(site))
     return Finding(checked, len(lacking), (row,), why, obstacle)
+
+
+def _was_told(run: Run, site: str, message: Message) -> bool:
+    """Whether a `missed` row in the site's log names the message by its number."""
+    log = run.logs.get(site)
+    if log is None or not log.gaps:
+        return False
+    group, origin, seqno = message
+    numbers = run.numbers(group, origin)
+    mine = [gap for gap in log.gaps if gap.group == group and not gap.by_position]
+    return any(gap.covers(origin, seqno, None, numbers) for gap in mine)
 
 
 def _is_due(run: Run, members: Members, obliging: list[Log], message: Message, site: str) -> bool:

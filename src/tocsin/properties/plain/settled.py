@@ -145,12 +145,15 @@ class _Settled:
 
     def _look_at_messages(self) -> None:
         run = self._run
-        positions: dict[Message, int | None] = {}  # of the first delivery
+        positions: dict[Message, int | None] = {}  # of the first delivery, by who is asked if there is one
         first: dict[Message, Row] = {}
         for log in self._logs.values():
             for message, row in log.sequence.items():
                 if message not in first:
                     first[message], positions[message] = row, row.position
+        for log in run.logs.values():  # nobody who is asked has it: where it was on a disk that is no more
+            for message, row in log.sequence.items():
+                positions.setdefault(message, row.position)
         given_up = {message for log in self._logs.values() for message in log.lost if run.sources.get(message) is log}
         given_up.update(*(log.duplicates for log in self._logs.values()))
         own = {message for message, log in run.sources.items() if self._logs.get(log.site) is log}
@@ -186,7 +189,8 @@ class _Settled:
         if message in log.sequence:
             return False
         group, origin, seqno = message
-        return not any(gap.group == group and gap.covers(origin, seqno, position) for gap in log.gaps)
+        numbers = self._run.numbers(group, origin) if log.gaps else []
+        return not any(gap.group == group and gap.covers(origin, seqno, position, numbers) for gap in log.gaps)
 
     def _is_owed_by_view(self, group: str) -> bool:
         """Whether the members at each delivery are owed it, and not simply all members of the group."""

@@ -1,8 +1,10 @@
 """Reliable broadcast on unreliable multicast: coordinator trees heal partitions cheaply."""
 
+from tocsin.core.data import Links
 from tocsin.protocols.coordinator_tree.limits import limits_of
 from tocsin.protocols.coordinator_tree.machine import CoordinatorTree
 from tocsin.protocols.coordinator_tree.messages import (
+    Anew,
     CoordinatorIs,
     Data,
     Delivered,
@@ -10,11 +12,13 @@ from tocsin.protocols.coordinator_tree.messages import (
     Have,
     Held,
     IAmCoordinator,
+    Known,
     Missed,
     Null,
     Ping,
     Pong,
     Probe,
+    Relay,
     Request,
     StreamSummary,
     Summary,
@@ -29,7 +33,23 @@ PROTOCOL: Protocol = Protocol(
     paper="Garcia-Molina, Kogan 1988",
     make=CoordinatorTree,
     options=CoordinatorTreeOptions,
-    messages=(Data, Null, Tidings, Probe, CoordinatorIs, Desc, IAmCoordinator, Request, Have, Ping, Pong),
+    messages=(
+        Data,
+        Null,
+        Tidings,
+        Probe,
+        CoordinatorIs,
+        Desc,
+        IAmCoordinator,
+        Request,
+        Have,
+        Ping,
+        Pong,
+        Anew,
+        Known,
+        Links,
+        Relay,
+    ),
     records=(Held, Delivered, Missed, StreamSummary, Summary),
     ranges=RANGES,
     small=SMALL,
@@ -42,7 +62,6 @@ PROTOCOL: Protocol = Protocol(
         note='who is away longer than `retain` messages misses the oldest and is told so; order = "fifo" adds fifo',
     ),
     limits=limits_of,
-    neglects=("held: messages in a quiet group",),
     liveness_us=10_000_000,
     variations={"order": ("none", "fifo"), "gap_us": (0, 10_000)},
 )

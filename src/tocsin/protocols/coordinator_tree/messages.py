@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Claimed, Number, name_of
+from tocsin.core.data import SITES_MAX, Claimed, Number, name_of
 from tocsin.core.message import Message, Record
 
 RANGES_MAX = 64  # ranges of one host's messages on the wire; what is cut off is sent once more than needed, not lost
@@ -206,6 +206,54 @@ class Ping(Message, frozen=True):
 class Pong(Message, frozen=True):
     kind: ClassVar[str] = "pong"
     stamp: Claimed
+
+
+class KnownStream(Entry, frozen=True):
+    """What somebody knows of a stream whose source has begun anew."""
+
+    group: Claimed
+    height: Claimed
+    kept: Ranges  # numbers that it can send
+
+    def brief(self, names: list[str]) -> str:
+        return f"{self.height}, keeps {_ranges(self.kept)}"
+
+
+class Anew(Message, frozen=True):
+    """The sender has begun anew: what is known of its streams?"""
+
+    kind: ClassVar[str] = "request"
+
+
+class Known(Control, frozen=True):
+    """The answer to an `Anew`."""
+
+    kind: ClassVar[str] = "answer"
+    entries: Annotated[tuple[KnownStream, ...], Meta(max_length=ENTRIES_MAX)]
+
+
+Direct = (
+    Data | Null | Tidings | Probe | CoordinatorIs | Desc | IAmCoordinator | Request | Have | Ping | Pong | Anew | Known
+)
+
+
+class Relay(Message, frozen=True):
+    """A message that is passed on, because there is no direct way."""
+
+    kind: ClassVar[str] = "relay"
+    path: Annotated[tuple[Claimed, ...], Meta(max_length=SITES_MAX)]  # from its sender to its receiver
+    place: Claimed  # of the receiver of this copy in the path
+    incarnation: Claimed  # of its sender
+    message: Direct
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return self.message.carries()
+
+    def payloads(self) -> tuple[bytes, ...]:
+        return self.message.payloads()
+
+    def brief(self, names: list[str]) -> str:
+        return f"Relay({' '.join(name_of(site, names) for site in self.path)}: {self.message.brief(names)})"
 
 
 class Held(Record, frozen=True):

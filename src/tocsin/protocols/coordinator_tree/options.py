@@ -88,6 +88,17 @@ class CoordinatorTreeOptions(Options, frozen=True):
             "kept in the order of the smoothed round trips. 0 keeps the order of the lists as given.",
         ),
     ] = 10
+    window: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 24,
+            description="Flow control: a source takes no more broadcasts while a host that reports lacks so many of a "
+            "stream; hosts report anew after a quarter of it. A host that is silent does not hold the source back: it "
+            "may be cut off, and finds `retain` messages. The default is a quarter of `retain`. Without reports "
+            "(`report_periods` = 0) nobody is held back, as in the paper.",
+        ),
+    ] = 16_384
     retain: Annotated[
         int,
         Meta(
@@ -101,6 +112,13 @@ class CoordinatorTreeOptions(Options, frozen=True):
         Literal["none", "fifo"],
         Meta(description="`none` delivers at once, out of order; `fifo` waits for the earlier ones of the source."),
     ] = "none"
+    relays: Annotated[
+        bool,
+        Meta(
+            description="Where a link stays dead, others pass messages on. false is the paper's network, which finds a "
+            "way by itself where there is one."
+        ),
+    ] = True
     lists: Annotated[
         dict[str, dict[str, tuple[str, ...]]],
         Meta(
@@ -127,5 +145,9 @@ RANGES = {
     "report_periods": (1, 20),
     "measure_periods": (0, 40),
 }
-SMALL = {"records_max": 8, "fill_batch": 1}  # limits that a short run passes many times; the swarm runs with them, too
+SMALL = {
+    "records_max": 8,
+    "fill_batch": 1,
+    "window": 8,
+}  # limits that a short run passes many times; the swarm runs with them, too
 RETENTION = {"retain": 4}  # what is kept for those who are away, as small

@@ -23,12 +23,14 @@ every pointer goes up in one total order, whatever messages are late, lost or re
 
 from typing import Final
 
-from tocsin.core.errors import DecodeError
+from tocsin.core.links import Ways, is_time_to_seek
 from tocsin.core.machine import Micros, Outbox, SiteId
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
+from tocsin.core.rangeset import RangeSet
+from tocsin.protocols.coordinator_tree.fills import WINDOW_MAX, WINDOW_MIN
 from tocsin.protocols.coordinator_tree.mailbag import Mailbag
 from tocsin.protocols.coordinator_tree.messages import RANGES_MAX, Data, Holding, Pointer, Searched, Told, Wanted
 from tocsin.protocols.coordinator_tree.options import CoordinatorTreeOptions
+from tocsin.protocols.coordinator_tree.ranges import ranges_from_wire
 from tocsin.protocols.coordinator_tree.round_trips import RoundTrips
 from tocsin.protocols.coordinator_tree.stream import NIL, Descendant, Stream
 
@@ -48,12 +50,14 @@ class Redelivery:
         outbox: Outbox,
         mailbag: Mailbag,
         round_trips: RoundTrips,
+        ways: Ways,
     ) -> None:
         self._site = site
         self._sites = sites
         self._outbox = outbox
         self._mailbag = mailbag
         self._round_trips = round_trips
+        self._ways = ways
         self._silence: int = options.silence
         self._patience: int = options.patience
         self._gap_us: int = options.gap_us
@@ -130,18 +134,18 @@ class Redelivery:
             return
         seat.probing = True
         if from_the_top or not seat.order:
-            seat.order = self._round_trips.ordered(stream.priorities)
+            seat.order = self._round_trips.ordered(now, stream.priorities)
             seat.next_probe = 0
         seat.fresh = self._probe_timer_runs
-        self._probe_next(stream)
+        self._probe_next(now, stream)
         if not self._probe_timer_runs:
             self._probe_timer_runs = True
             self._outbox.set_timer(PROBE, 0, now + self._probe_us)
 
-    def _probe_next(self, stream: Stream) -> None:
+    def _probe_next(self, now: Micros, stream: Stream) -> None:
         seat = stream.seat
         if seat.next_probe >= len(seat.order):
-            seat.order = self._round_trips.ordered(stream.priorities)
+            seat.order = self._round_trips.ordered(now, stream.priorities)
             seat.next_probe = 0
             self._maybe_tell_tidings(stream)
         target = seat.order[seat.next_probe]
@@ -156,7 +160,7 @@ class Redelivery:
             if seat.probing:
                 self._probe_timer_runs = True
                 if not seat.fresh:
-                    self._probe_next(stream)
+                    self._probe_next(now, stream)
                 seat.fresh = False
         if self._probe_timer_runs:
             self._outbox.set_timer(PROBE, 0, now + self._probe_us)
@@ -194,11 +198,12 @@ class Redelivery:
 
     def on_holding(self, now: Micros, stream: Stream, entry: Holding, hops: int) -> bool:
         """A host below tells what it has; whether that made sense."""
-        have = _ranges(entry.have)
+        have = ranges_from_wire(entry.have)
         site: SiteId = entry.site
         if have is None or site not in stream.hosts or site == self._site or not self._may_be_below(stream, site):
             return False
         seat = stream.seat
+        seat.fills.report(site, have)
         if seat.coordinator != NIL and seat.coordinator != self._site and seat.confirmed:
             if hops < self._sites and entry.needs and site != seat.coordinator:
                 self._mailbag.relay(seat.coordinator, entry, hops + 1)
@@ -242,10 +247,17 @@ class Redelivery:
 
     def _owe(self, now: Micros, stream: Stream, site: SiteId, numbers: RangeSet) -> None:
         seat = stream.seat
+        seat.fills.begin_with(self._fill_batch)
         seat.fills.owe(site, numbers)
-        if seat.fills.pending() and not seat.filling:
-            seat.filling = True
-            self._outbox.set_timer(FILL, stream.key, now + self._fill_us)
+        self._maybe_fill(now, stream)
+
+    def _maybe_fill(self, now: Micros, stream: Stream) -> bool:
+        seat = stream.seat
+        if seat.filling or not seat.fills.pending():
+            return False
+        seat.filling = True
+        self._outbox.set_timer(FILL, stream.key, now + self._fill_us)
+        return True
 
     def on_fill_timer(self, now: Micros, stream: Stream) -> None:
         """Send the next batch, each message once, to exactly the hosts that miss it."""
@@ -259,27 +271,33 @@ class Redelivery:
                     self._outbox.send(batch.targets[0], data)
                 else:
                     self._outbox.multicast(batch.targets, data)
-        if seat.fills.pending():
-            seat.filling = True
-            self._outbox.set_timer(FILL, stream.key, now + self._fill_us)
+        self._maybe_fill(now, stream)
 
     def _request_from(self, stream: Stream, site: SiteId, have: RangeSet) -> None:
-        """Upward redelivery: ask a host for what it has and we lack, unless somebody was asked just now."""
+        """Upward redelivery: ask a host for what it has and we lack, as much as has come of late, unless somebody was
+        asked just now."""
         seat = stream.seat
         if stream.origin == self._site:
             return
         lacking = have.difference(stream.received)
         lacking = lacking.difference(seat.requested).difference(seat.requested_before)
+        if not lacking:
+            return
+        if seat.ask_window == 0:
+            seat.ask_window = max(WINDOW_MIN, self._fill_batch)
+        awaited = seat.requested.difference(stream.received).count()
+        lacking = lacking.lowest(seat.ask_window - awaited)
         if lacking:
             seat.requested.update(lacking)
             self._mailbag.want(site, Wanted(stream.group, stream.origin, lacking.to_wire(RANGES_MAX)))
 
     def on_request(self, now: Micros, source: SiteId, stream: Stream, flat: tuple[int, ...]) -> bool:
         """A host that lacks messages knows that we have them."""
-        numbers = _ranges(flat)
+        numbers = ranges_from_wire(flat)
         if numbers is None or source not in stream.hosts:
             return False
-        self._owe(now, stream, source, numbers.intersection(stream.kept_numbers))
+        stream.seat.fills.ask(source, numbers.intersection(stream.kept_numbers))
+        self._maybe_fill(now, stream)
         return True
 
     # Events 5 and 6
@@ -288,7 +306,9 @@ class Redelivery:
         """A period of the clock: silence, lost neighbours, and the announcement of a coordinator."""
         seat = stream.seat
         seat.fills.age()
+        self._maybe_fill(now, stream)
         if seat.requested or seat.requested_before:
+            self._set_ask_window(stream)
             seat.requested_before = seat.requested
             seat.requested = RangeSet()
         for site in sorted(seat.below):
@@ -300,6 +320,12 @@ class Redelivery:
             stream.silent += 1
             if stream.silent == self._silence:
                 self.raise_alarm(now, stream)
+        if seat.probing and stream.silent >= self._silence and self._ways.enabled:
+            seat.alone += 1
+            if is_time_to_seek(seat.alone):
+                self._ways.seek(now)  # perhaps the source is out of direct reach only
+        else:
+            seat.alone = 0
         if seat.coordinator != NIL and seat.coordinator != self._site:
             seat.unheard += 1
             if seat.unheard >= self._patience:
@@ -309,6 +335,19 @@ class Redelivery:
         if seat.below and (seat.coordinator == self._site or not seat.confirmed):
             self._mailbag.announce(sorted(seat.below), Told(stream.group, stream.origin, stream.height))
         self.settle(stream)
+
+    def _set_ask_window(self, stream: Stream) -> None:
+        """Twice as much when all that was asked for in the period before has come; else as much as has come."""
+        seat = stream.seat
+        asked = seat.requested_before.count()
+        if asked > 0:
+            come = asked - seat.requested_before.difference(stream.received).count()
+            seat.ask_window = min(WINDOW_MAX, 2 * seat.ask_window) if come == asked else max(WINDOW_MIN, come)
+
+    def on_renewed(self, stream: Stream, site: SiteId) -> None:
+        """A host has begun anew: what it said to have is gone."""
+        stream.seat.below.pop(site, None)
+        stream.seat.fills.forget_all(site)
 
     def _maybe_tell_tidings(self, stream: Stream) -> bool:
         """After a fruitless round: hosts that would attach to us may never have heard of the stream."""
@@ -350,11 +389,3 @@ class Redelivery:
 
     def _may_be_below(self, stream: Stream, site: SiteId) -> bool:
         return self._unsafe or site not in stream.above
-
-
-def _ranges(flat: tuple[int, ...]) -> RangeSet | None:
-    """A peer's range set; None where it is not one."""
-    try:
-        return rangeset_from_wire(flat, RANGES_MAX)
-    except DecodeError:
-        return None

@@ -9,6 +9,7 @@ from typing import Final
 from tocsin.core.machine import Micros, SiteId
 
 ROUND_TRIP_US_MAX: Final = 60_000_000  # an answer older than a minute measures a pause, not a path
+AGE_US_MAX: Final = 60_000_000  # a round trip that was measured longer ago says nothing of the network as it is now
 WEIGHT: Final = 8  # a new sample counts one eighth: Jacobson's choice for TCP
 
 
@@ -17,6 +18,7 @@ class RoundTrips:
 
     def __init__(self) -> None:
         self._smoothed_us: dict[SiteId, int] = {}
+        self._measured_at: dict[SiteId, Micros] = {}
 
     def note(self, now: Micros, site: SiteId, stamp: Micros) -> None:
         """An answer came to what was sent at `stamp`; 0 measures nothing."""
@@ -24,14 +26,21 @@ class RoundTrips:
         if stamp <= 0 or not 0 <= sample <= ROUND_TRIP_US_MAX:
             return
         known = self._smoothed_us.get(site, -1)
+        if now - self._measured_at.get(site, now) > AGE_US_MAX:
+            known = -1
+        self._measured_at[site] = now
         self._smoothed_us[site] = sample if known < 0 else known + (sample - known) // WEIGHT
 
     def smoothed_us(self, site: SiteId) -> int:
         """The smoothed round trip, -1 where none was measured."""
         return self._smoothed_us.get(site, -1)
 
-    def ordered(self, priorities: list[SiteId]) -> list[SiteId]:
+    def ordered(self, now: Micros, priorities: list[SiteId]) -> list[SiteId]:
         """The list in the order of measured cost."""
+        for site in sorted(self._measured_at):
+            if now - self._measured_at[site] > AGE_US_MAX:
+                del self._measured_at[site]
+                del self._smoothed_us[site]
         measured: list[tuple[int, int, SiteId]] = []
         for place in range(len(priorities)):
             cost = self._smoothed_us.get(priorities[place], -1)

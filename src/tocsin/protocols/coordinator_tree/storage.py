@@ -22,11 +22,12 @@ READ_MAX: Final = 1024  # log entries read at a time
 class Storage:
     """Writes records, counts them, and knows the log."""
 
-    def __init__(self, outbox: Outbox, log: DeliveryLog, groups: int, records_max: int) -> None:
+    def __init__(self, outbox: Outbox, log: DeliveryLog, groups: int, records_max: int, first_seqno: int) -> None:
         self._outbox = outbox
         self._log = log
         self._records = Records(outbox, records_max)
         self.numbers = OwnNumbers()
+        self.numbers.resume(first_seqno)
         self.next_position: list[int] = [0] * groups  # by group: where the next delivery goes in the log
         self._needed_from: list[int] = [0] * groups  # by group: from the last checkpoint
 
@@ -56,6 +57,9 @@ class Storage:
         for stream in streams:
             received = stream.received.to_wire(RANGES_MAX)
             records.append(StreamSummary(stream.group, stream.origin, received, stream.stable, stream.floor))
+            if len(needed_from) > 1:  # else numbers and seqnos are the same
+                for number in sorted(stream.edges):
+                    records.append(Delivered(stream.group, stream.origin, number, stream.edges[number]))
             for number in sorted(stream.kept):
                 message = stream.kept[number]
                 if message.position == NIL:
@@ -66,7 +70,9 @@ class Storage:
         records.insert(0, Summary(self.numbers.following, tuple(needed_from)))
         self._records.fold(records)
         for group in range(len(needed_from)):
-            self._outbox.trim(group, needed_from[group])
+            # A trim may be quicker than the disk: only what the checkpoint before this one let go is let go
+            self._outbox.trim(group, self._needed_from[group])
+        self._needed_from = needed_from
         return True
 
     # Reading back
@@ -77,7 +83,7 @@ class Storage:
         logged: dict[tuple[GroupId, SiteId, int], int] = {}  # (group, origin, seqno): its number in the stream
         for record in records:
             if isinstance(record, Summary):
-                self.numbers.resume(record.next_seqno)
+                self.numbers.resume(max(self.numbers.following, record.next_seqno))
                 self._needed_from = list(record.needed_from)
             elif isinstance(record, StreamSummary):
                 stream = streams.open(record.group, record.origin)
@@ -95,11 +101,14 @@ class Storage:
                 stream = streams.open(record.group, record.origin)
                 stream.received.add(record.number)
                 stream.forget(record.number)  # had it been held: the log has it now
+                stream.edges[record.number] = record.seqno
                 logged[(record.group, record.origin, record.seqno)] = record.number
             if isinstance(record, (Held, Delivered)) and record.origin == site:
                 self.numbers.recall(record.seqno)
         for group in range(len(self.next_position)):
             self._read_log(group, logged, streams)
+        for stream in streams.all:
+            stream.forget_edges()
 
     def _read_log(self, group: GroupId, logged: dict[tuple[GroupId, SiteId, int], int], streams: Streams) -> None:
         end = self._log.end(group)

@@ -49,22 +49,34 @@ class Seat:
         self.gap_at = NIL  # the number that was missing when the GAP timer was set; NIL while it does not run
         self.requested = RangeSet()  # asked for in this period …
         self.requested_before = RangeSet()  # … and in the one before
+        self.ask_window = 0  # so many numbers may be asked for and not be here; 0: not yet known
+        self.alone = 0  # periods without a coordinator and without the source
 
 
 class Stream:
     """What one site has and knows of a stream."""
 
-    def __init__(self, group: GroupId, origin: SiteId, key: int, hosts: list[SiteId], priorities: list[SiteId]) -> None:
+    def __init__(
+        self,
+        group: GroupId,
+        origin: SiteId,
+        key: int,
+        hosts: list[SiteId],
+        members: list[SiteId],
+        priorities: list[SiteId],
+    ) -> None:
         self.group = group
         self.origin = origin
         self.key = key  # of its timers
         self.hosts = hosts  # sorted; the members of the group and the origin
+        self.members = members  # of the group
         self.priorities = priorities  # the paper's PL(i), in its static order; its members never change
         self.above: frozenset[SiteId] = frozenset(priorities)
         self.received = RangeSet()  # numbers; persisted. Missed ones count as received
         self.height = 0  # messages known to exist: all numbers below it
         self.kept: dict[int, Kept] = {}
         self.kept_numbers = RangeSet()  # the keys of `kept`
+        self.edges: dict[int, int] = {}  # by number that is no longer kept, and after which one is lacking: its seqno
         self.next_delivery = 0  # FIFO: every smaller number was delivered or missed
         self.stable = 0  # everybody has the messages below
         self.told_stable = 0  # what the source said last; lower after it has crashed
@@ -72,6 +84,10 @@ class Stream:
         self.silent = 0  # periods without a word from the source, at most `silence`
         self.spoken = False  # own stream: data was sent in this period
         self.has: dict[SiteId, int] = {}  # own stream, by member: the prefix it reported
+        self.overdue: dict[
+            SiteId, int
+        ] = {}  # own stream, by member: periods since it reported, while it lacks something
+        self.reported = 0  # the prefix that we reported last
         self.seat = Seat()
 
     def prefix(self) -> int:
@@ -98,8 +114,24 @@ class Stream:
             if start >= bound:
                 break
             for number in range(start, min(end, bound)):
-                del self.kept[number]
+                self.note_edge(number, self.kept.pop(number).seqno)
         self.kept_numbers.remove_range(0, bound)
+
+    def note_edge(self, number: int, seqno: int) -> None:
+        """Should what comes after it be missed, the application is told from which of the source's numbers on."""
+        if not self.received.contains(number + 1):
+            self.edges[number] = seqno
+
+    def seqno_before(self, number: int) -> int:
+        """The seqno of the message before one that is lacking; NIL if there was none or it is not known."""
+        before = self.kept.get(number - 1)
+        return before.seqno if before is not None else self.edges.get(number - 1, NIL)
+
+    def forget_edges(self) -> None:
+        """Those that are none any more: what came after them has come or was missed, or they are kept."""
+        for number in sorted(self.edges):
+            if number in self.kept or self.received.contains(number + 1):
+                del self.edges[number]
 
     def forget(self, number: int) -> None:
         if self.kept_numbers.remove(number):

@@ -41,7 +41,7 @@ class Streams:
         if stream is None:
             hosts = sorted(set(self._groups[group]) | {origin})
             priorities = [host for host in self._lists.of(origin) if host in hosts]
-            stream = Stream(group, origin, key, hosts, priorities)
+            stream = Stream(group, origin, key, hosts, self._groups[group], priorities)
             if origin == self._site:
                 for member in self._groups[group]:
                     if member != self._site:

@@ -1,90 +1,129 @@
 """The token's way round: arrival, turn, passing, loss (sections 2.2 to 3.3 of the paper)."""
 
-from abc import abstractmethod
 from typing import Final
 
-from tocsin.core.machine import Micros, Outbox, Setup, SiteId
-from tocsin.core.rangeset import RangeSet
-from tocsin.protocols.counter_token.foundation import (
-    ACTIVE,
-    HOLD,
-    HURRY,
-    LOST,
-    REISSUE,
-)
-from tocsin.protocols.counter_token.messages import Holding, Hurry, StateEntry, Token, Turn, TurnSlot
-from tocsin.protocols.counter_token.ring import (
-    ENTRY_MESSAGES_MAX,
-    ENTRY_RANGES_MAX,
-    RUNS_MAX,
-    STATE_ENTRIES_MAX,
-    messages_in,
-)
+from tocsin.core.machine import Micros, SiteId
+from tocsin.protocols.counter_token.archive import Archive
+from tocsin.protocols.counter_token.context import ACTIVE, Changes, Context
+from tocsin.protocols.counter_token.flow import Flow
+from tocsin.protocols.counter_token.messages import Holding, Hurry, StateEntry, Token
+from tocsin.protocols.counter_token.order import Order
+from tocsin.protocols.counter_token.patience import Patience
+from tocsin.protocols.counter_token.receiving import Receiving
+from tocsin.protocols.counter_token.records import Turn, TurnSlot
+from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.ring import CARRIED_CYCLE, STATE_ENTRIES_MAX, Slot
 from tocsin.protocols.counter_token.sending import Sending
+from tocsin.protocols.counter_token.store import Store
 
-MARKS_MAX: Final = 1024  # commits remembered for trimming; forgetting one trims a little later
+HOLD: Final = "HOLD"  # the token-owner timer
+REISSUE: Final = "REISSUE"  # the next owner has not passed the token
+LOST: Final = "LOST"  # nobody has
+HURRY: Final = "HURRY"  # ask the owner again
+ROUND_REISSUE: Final = 2  # the second time, the token goes by all ways
 
 
-class Circulation(Sending):
-    """The token."""
+class Circulation:
+    """The token at this member."""
 
-    def __init__(self, setup: Setup, outbox: Outbox) -> None:
-        super().__init__(setup, outbox)
-        self._to_all = self._options.token_to == "all"
-        self._holding = False  # it is this site's turn
+    def __init__(
+        self,
+        context: Context,
+        store: Store,
+        order: Order,
+        relay: Relay,
+        sending: Sending,
+        receiving: Receiving,
+        archive: Archive,
+    ) -> None:
+        options = context.options
+        self._context = context
+        self._outbox = context.outbox
+        self._site = context.site
+        self._store = store
+        self._order = order
+        self._relay = relay
+        self._sending = sending
+        self._receiving = receiving
+        self._archive = archive
+        self._options = options
+        self._flow = Flow(context, sending, receiving)
+        self._changes: Changes | None = None
+        self._pass_at_once: bool = options.passes_at_once()
+        self._idle_hold_us: int = options.idle_hold_us_max()
+        self._to_all = options.token_to == "all"
+        self.holding = False  # it is this site's turn
         self._passed: Token | None = None  # the token this site passed, until a newer one is seen
         self._unanswered = 0  # reissues of it
         self._hurried = False  # somebody asked for the token, or sent data while it rested: pass it round at once
         self._asked_hurry = False  # this site did, and has not seen the token move since
-        self._marks: list[tuple[int, list[int]]] = []  # (place, positions after it): for trimming
-        self._trimmed: list[int] = [0] * len(setup.groups)
+        self._patience = Patience(options.reissue_us)
 
-    @abstractmethod
-    def _start_change(self, now: Micros, suspects: list[SiteId]) -> None:
-        """Ask the members for a new view."""
+    def attach(self, changes: Changes) -> None:
+        """Who changes views."""
+        self._changes = changes
 
-    @abstractmethod
-    def _wants_change(self) -> bool:
-        """Whether the owner should change the view instead of passing the token: a join or its own leave."""
+    # Views
 
-    @abstractmethod
-    def _on_other_view(self, now: Micros, source: SiteId, view: int) -> None:
-        """A member of another view circulates a token."""
+    def start_view(self, now: Micros) -> None:
+        """The head of the list makes the first token."""
+        ring = self._context.ring
+        self._patience.start_view(ring.members)
+        self._hurried = False
+        self._asked_hurry = False
+        self._relay.start_view()
+        if ring.size > 1:
+            self._outbox.set_timer(LOST, 0, now + self._lost_us())
+        first = ring.members[0] == self._site
+        if first:
+            ring.turn = ring.size
+        self.send_waiting(now)
+        if first and ring.turn == ring.size and not self.holding:
+            self._begin_turn(now)
+
+    def stop(self) -> None:
+        """Take no more part in the view."""
+        self.holding = False
+        self._passed = None
+        for timer in (HOLD, REISSUE, LOST, HURRY):
+            self._outbox.cancel_timer(timer, 0)
 
     # Arrival
 
-    def _on_token(self, now: Micros, source: SiteId, token: Token) -> None:
-        ring = self._ring
-        if token.view != ring.view:
-            self._on_other_view(now, source, token.view)
-            return
-        if self._status != ACTIVE:
+    def on_token(self, now: Micros, source: SiteId, token: Token, direct: bool) -> None:
+        """A token of this view."""
+        ring = self._context.ring
+        if self._context.status != ACTIVE:
             return
         turn = token.cycle * ring.size + token.position
         if source not in ring.place_of or token.position >= ring.size or len(token.state) > STATE_ENTRIES_MAX:
-            self.stat_dropped += 1
+            self._context.stat_dropped += 1
             return
         if turn <= ring.turn:
-            self._on_old_token(source, token)
+            self._on_old_token(source, token, direct)
             return
         self._take_over(now, token)
+        if direct:
+            self._relay.note_heard(source)
         if ring.owner() == self._site and ring.turn == turn:
             if not self._to_all:
-                self._outbox.send(source, Holding(ring.view, token.cycle, token.position))
+                self._relay.answer(source, Holding(ring.view, token.cycle, token.position), not direct)
             self._begin_turn(now)
 
-    def _on_old_token(self, source: SiteId, token: Token) -> None:
+    def _on_old_token(self, source: SiteId, token: Token, direct: bool) -> None:
         """Late, a copy, or reissued because its passer has not heard of this site's turn: tell it."""
-        ring = self._ring
+        ring = self._context.ring
         passer = ring.members[(token.position - 1) % ring.size]
         if ring.members[token.position] == self._site and source == passer:
-            self._outbox.send(source, Holding(ring.view, token.cycle, token.position))
+            self._relay.answer(source, Holding(ring.view, token.cycle, token.position), not direct)
 
     def _take_over(self, now: Micros, token: Token) -> bool:
         """A newer token, or the one this site passes: update, commit, look for what is missing."""
-        fresh = self._ring.absorb(token)
+        ring = self._context.ring
+        before = ring.turn
+        fresh = ring.absorb(token)
         if fresh is None:
-            self.stat_dropped += 1
+            self._context.stat_dropped += 1
             return False
         if self._passed is not None and self._passed is not token:
             self._passed = None
@@ -92,56 +131,80 @@ class Circulation(Sending):
         if self._asked_hurry:
             self._asked_hurry = False
             self._outbox.cancel_timer(HURRY, 0)
-        if self._ring.size > 1:
+        if ring.size > 1:
+            self._patience.note_turn(ring.turn // ring.size)
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
-        self._read_flags(token)
-        self._note_entries(now, fresh)
-        before = self._ring.committed
-        self._commit(now)
-        if self._ring.committed > before:
-            self._marks.append((self._ring.committed, list(self._positions)))
-            if len(self._marks) > MARKS_MAX:
-                del self._marks[0]
-        self._maybe_trim(token.stable)
-        self._send_waiting(now)
-        if self._unannounced:
+            if self._to_all:
+                for turn in range(max(before, ring.turn - ring.size, ring.size), ring.turn):
+                    self._relay.note_turn(ring.members[turn % ring.size])
+                self._relay.learn(token.deaf)
+        self._sending.read_flags(token)
+        if fresh:
+            self._receiving.note_entries(now, fresh)
+        if ring.slots:
+            self.commit()
+        self._order.maybe_trim(token.stable)
+        self._archive.release(token.stable)
+        self.send_waiting(now)
+        if self._sending.unannounced:
             self._maybe_hurry(now)  # it moved, but rests again
         return True
 
-    def _read_flags(self, token: Token) -> None:
-        """Section 3.2: who may send. A flag counts from the token that carries it to the one that does not."""
-        self._overloaded = token.overload > 0
-        if token.local or self._blocked_sites:
-            self._blocked_sites = [site for site, _ in token.local]
-        self._window = token.window
+    def commit(self) -> None:
+        """Commit what the ring allows."""
+        ring = self._context.ring
+        for slot in ring.committable():
+            self.settle(slot, ring.view)
+            ring.drop(slot)
+        self._order.note_ordered()
+
+    def settle(self, slot: Slot, view: int) -> None:
+        """An entry is ordered."""
+        messages = self._receiving.take(slot)
+        if slot.destination and not messages:
+            slot.bare = True  # its messages are not here: they are fetched
+        position = self._order.positions[slot.group]
+        self._order.settle(slot, view, messages)
+        if slot.sender == self._site:
+            own = self._sending.forget(slot)
+            if own and not slot.destination:
+                self._archive.add(slot.place, slot.group, position, own)
+            self._receiving.forget_resent(slot)
+
+    def send_waiting(self, now: Micros) -> None:
+        if self._sending.unsent and self._sending.send_waiting():
+            self.on_own_data(now)
 
     # Turn
 
     def _begin_turn(self, now: Micros) -> None:
-        self._holding = True
-        if self._wants_change():
-            self._start_change(now, [])
+        self.holding = True
+        changes = self._changes
+        assert changes is not None
+        if changes.wanted():
+            changes.start(now, [])
             return
         hold_us = self._hold_us()
         if hold_us <= 0:
-            self._end_turn(now)
+            self.end_turn(now)
         else:
             self._outbox.set_timer(HOLD, 0, now + hold_us)
 
     def _hold_us(self) -> int:
         """How long to keep the token: not at all while something goes on, up to the idle limit when nothing does."""
-        token = self._ring.newest
+        token = self._context.ring.newest
         options = self._options
         busy_us = 0 if self._pass_at_once else options.token_hold_us
         if token is None:
-            return busy_us if self._unannounced else options.token_hold_us
+            return busy_us if self._sending.unannounced or self._context.ring.slots else options.token_hold_us
         rounds = self._idle_rounds(token)
         if rounds < 1 or self._has_work(rounds):
             return busy_us
         return self._resting_us(token, rounds)
 
     def _idle_rounds(self, token: Token) -> int:
-        return (token.cycle * self._ring.size + token.position - token.changed) // self._ring.size
+        ring = self._context.ring
+        return (token.cycle * ring.size + token.position - token.changed) // ring.size
 
     def _resting_us(self, token: Token, rounds: int) -> int:
         """T * 2^(2k - 1) after k idle rounds, up to the limit; T while entries wait for somebody."""
@@ -152,30 +215,31 @@ class Circulation(Sending):
 
     def _has_work(self, rounds: int) -> bool:
         """Whether this turn can change the state, or data says that another's soon will."""
-        if self._unannounced or (self._loose > 0 and rounds < 3):
+        if self._sending.unannounced or (self._receiving.loose > 0 and rounds < 3):
             return True
-        slots = self._ring.slots.values()
+        slots = self._context.ring.slots.values()
         return len([slot for slot in slots if slot.destination and not slot.counted and not slot.missing]) > 0
 
-    def _on_own_data(self, now: Micros) -> None:
-        if self._ring.size == 1:
+    def on_own_data(self, now: Micros) -> None:
+        """Own messages wait to be announced."""
+        if self._context.ring.size == 1:
             self._begin_turn(now)
-        elif self._holding:
-            self._on_work(now)
+        elif self.holding:
+            self.on_work(now)
         else:
             self._maybe_hurry(now, self._owner_has_data())
 
-    def _on_repaired(self, now: Micros) -> None:
+    def on_repaired(self, now: Micros) -> None:
         """An entry that the token waits for can now be counted."""
-        if not self._holding:
+        if not self.holding:
             self._maybe_hurry(now)
 
     def _maybe_hurry(self, now: Micros, patient: bool = False) -> bool:
         """Ask for a token that is being held because nothing went on; with patience, only if it stays there."""
-        if not self._pass_at_once or self._asked_hurry or self._status != ACTIVE:
+        if not self._pass_at_once or self._asked_hurry or self._context.status != ACTIVE:
             return False
-        token = self._ring.newest
-        if token is None or self._idle_rounds(token) < 1 or self._ring.owner() == self._site:
+        token = self._context.ring.newest
+        if token is None or self._idle_rounds(token) < 1 or self._context.ring.owner() == self._site:
             return False
         self._asked_hurry = True
         if patient:
@@ -184,140 +248,136 @@ class Circulation(Sending):
             self._send_hurry(now)
         return True
 
+    def _send_hurry(self, now: Micros) -> None:
+        """Ask the owner of an idle token for it."""
+        ring = self._context.ring
+        hurry = Hurry(ring.view, ring.turn)
+        if self._to_all:
+            self._relay.send(ring.owner(), hurry)
+        else:
+            self._relay.multicast(self._context.others, hurry)  # where the token is, is not known
+        self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us)
+
+    def on_hurry_timer(self, now: Micros) -> None:
+        if self._asked_hurry and self._context.status == ACTIVE:
+            self._send_hurry(now)
+
     def _owner_has_data(self) -> bool:
         """Whether what is unannounced was sent to the owner, too: unless it is lost, it makes the token move."""
         if not self._pass_at_once or not self._to_all:
             return False
-        owner = self._ring.owner()
-        for seqno in self._unannounced:  # noqa: SIM110  (a generator would not compile to plain code)
-            if owner in self._ring.destinations[self._own[seqno].group]:
+        ring = self._context.ring
+        owner = ring.owner()
+        for seqno in self._sending.unannounced:  # noqa: SIM110  (a generator would not compile to plain code)
+            if owner in ring.destinations[self._sending.own[seqno].group]:
                 return True
         return False
 
-    def _on_work(self, now: Micros) -> None:
-        if self._holding and self._pass_at_once and self._status == ACTIVE:
+    def on_work(self, now: Micros) -> None:
+        """Something arrived that the token should know of; the owner passes it on."""
+        if self.holding and self._pass_at_once and self._context.status == ACTIVE:
             self._hurried = True  # its sender counts on a token that goes round at once
             self._outbox.cancel_timer(HOLD, 0)
-            self._end_turn(now)
+            self.end_turn(now)
 
-    def _on_hurry(self, now: Micros, source: SiteId, hurry: Hurry) -> None:
-        if self._status != ACTIVE or hurry.view != self._ring.view or source not in self._ring.place_of:
+    def on_hurry(self, now: Micros, source: SiteId, hurry: Hurry) -> None:
+        ring = self._context.ring
+        if self._context.status != ACTIVE or hurry.view != ring.view or source not in ring.place_of:
             return
-        if self._holding and self._pass_at_once:
-            self._hurried = True
-            self._outbox.cancel_timer(HOLD, 0)
-            self._end_turn(now)
-        elif self._to_all and hurry.turn < self._ring.turn and self._ring.newest is not None:
-            self._outbox.send(source, self._ring.newest)  # it has missed that the token moved
+        if self.holding and self._pass_at_once:
+            self.on_work(now)
+        elif self._to_all and hurry.turn < ring.turn and ring.newest is not None:
+            self._relay.send(source, ring.newest)  # it has missed that the token moved
 
-    def _end_turn(self, now: Micros) -> None:
+    def end_turn(self, now: Micros) -> None:
         """The token-owner timer has expired: count, announce, pass (section 3.1)."""
-        ring = self._ring
+        ring = self._context.ring
         old = ring.newest
         turn = ring.turn if ring.turn >= 0 else ring.size
-        cycle = turn // ring.size
         changed = turn + 1 if self._hurried or old is None else old.changed
         deleted = False
         state: list[StateEntry] = []
         noted: list[TurnSlot] = []
-        if old is not None:
-            for entry in old.state:
-                if entry.sender == self._site and self._is_full(entry):
-                    changed = turn + 1
-                    deleted = True
-                elif self._maybe_count(entry, noted):
-                    changed = turn + 1
-                    state.append(_with_one_more(entry))
-                else:
-                    state.append(entry)
+        for entry in self._carried_state() if old is None else old.state:
+            if ring.announcer(entry) == self._site and self._is_full(entry):
+                changed = turn + 1
+                deleted = True
+            elif self._maybe_count(entry, noted):
+                changed = turn + 1
+                state.append(_with_one_more(entry))
+            else:
+                state.append(entry)
         if deleted and not state and not self._hurried:
             changed = turn + 1 - ring.size  # all done: idle from here on, without another round
-        if self._announce(cycle, state, noted):
+        if self._sending.announce(turn // ring.size, state, noted):
             changed = turn + 1
         if noted:
-            self._records.persist(Turn(ring.view, tuple(noted)))
-        self._holding = False
+            self._store.persist(Turn(ring.view, tuple(noted)))
+        self.holding = False
         self._hurried = False
         token = self._next_token(old, turn, state, changed)
         self._passed = token if ring.size > 1 else None
         self._unanswered = 0
         if ring.size > 1:
             self._send_token(token)
-            self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
         self._take_over(now, token)
-        self._maybe_checkpoint()
+
+    def _carried_state(self) -> tuple[StateEntry, ...]:
+        """What the head of the list announces first: the entries that the view takes over."""
+        carried = self._context.view.carried
+        return tuple(
+            [
+                StateEntry(entry.sender, CARRIED_CYCLE, run, entry.group, 0, entry.ranges)
+                for run, entry in enumerate(carried)
+            ]
+        )
 
     def _send_token(self, token: Token) -> None:
-        if self._to_all:
-            self._multicast(token)
+        following = self._context.ring.members[token.position]
+        if not self._to_all:
+            self._relay.send(following, token)
+        elif token.state:
+            self._relay.multicast(self._context.others, token)
         else:
-            self._outbox.send(self._ring.members[token.position], token)
+            self._outbox.multicast(self._context.others, token)
+            members = self._context.ring.members
+            self._relay.send_round(following, token)
+            if len(members) > 2:
+                self._relay.send_round(members[(token.position - 2) % len(members)], token)  # it waits to see it passed
 
     def _is_full(self, entry: StateEntry) -> bool:
-        position = self._ring.place_of[entry.sender]
-        slot = self._ring.slots.get(self._ring.place(entry.cycle, position, entry.run))
+        slot = self._context.ring.slots.get(self._context.ring.place_of_entry(entry))
         return slot is None or slot.full  # not known any more: committed, so it was full
 
     def _maybe_count(self, entry: StateEntry, noted: list[TurnSlot]) -> bool:
-        """Count an entry, once, when all its messages are here; whether that was now."""
-        ring = self._ring
-        slot = ring.slots.get(ring.place(entry.cycle, ring.place_of[entry.sender], entry.run))
-        if slot is None or not slot.destination or slot.counted:
+        """Count an entry, once, when all its messages are here, or are with all who need them; whether that was now."""
+        ring = self._context.ring
+        slot = ring.slots.get(ring.place_of_entry(entry))
+        if slot is None or slot.counted:
             return False
-        if slot.missing:
+        if slot.missing or (not slot.destination and entry.counter < slot.first):
             if not slot.kept:
                 slot.kept = True
                 noted.append(TurnSlot(slot.place, slot.group, slot.sender, False, slot.ranges))
             return False
-        held = self._held[slot.sender]
-        for start, end in slot.numbers:
-            for seqno in range(start, end):
-                self._persist_kept(held[seqno])
+        if slot.destination and not slot.bare:
+            self._receiving.keep(slot)
         slot.counted = True
         slot.kept = True
         noted.append(TurnSlot(slot.place, slot.group, slot.sender, True, slot.ranges))
         return True
 
-    def _announce(self, cycle: int, state: list[StateEntry], noted: list[TurnSlot]) -> bool:
-        """Append what this site has sent since its last turn: one entry for each run of messages to one group."""
-        ring = self._ring
-        pending = self._unannounced
-        if not pending:
-            return False
-        start = 0
-        run = 0
-        while start < len(pending) and run < RUNS_MAX:
-            group = self._own[pending[start]].group
-            numbers = RangeSet()
-            end = start
-            while end < len(pending) and end - start < ENTRY_MESSAGES_MAX and self._own[pending[end]].group == group:
-                if numbers.range_count() >= ENTRY_RANGES_MAX - 1:
-                    break
-                numbers.add(pending[end])
-                end += 1
-            slot = ring.make_slot(cycle, self._site, run, group, numbers.to_wire(ENTRY_RANGES_MAX))
-            assert slot is not None, "an own entry is well formed"
-            slot.counted = True
-            slot.kept = slot.destination
-            ring.slots[slot.place] = slot
-            state.append(StateEntry(self._site, cycle, run, group, 0, slot.ranges))
-            if slot.destination:
-                noted.append(TurnSlot(slot.place, group, self._site, True, slot.ranges))
-            start = end
-            run += 1
-        self._unannounced = pending[start:]
-        return True
-
     def _next_token(self, old: Token | None, turn: int, state: list[StateEntry], changed: int) -> Token:
         """The token for the next owner, with this site's part of the flow control."""
-        ring = self._ring
+        ring = self._context.ring
         entries = tuple(state)
         cycle = turn // ring.size
-        local = self._local_flags(old, cycle)
-        overload = cycle if messages_in(entries) >= self._options.overload_messages else 0
-        window, shrunk = self._next_window(old, turn, cycle, local)
-        used = self._take_pool(old, window, entries)
-        mine = 0 if self._lagging else ring.committed + 1
+        local = self._flow.local_flags(old, cycle)
+        overload = self._flow.overload(entries, cycle)
+        window, shrunk = self._flow.next_window(old, turn, cycle, local)
+        used = self._sending.take_pool(old, window, entries)
+        mine = 0 if self._order.lagging else self._order.limit
         low = mine if old is None or turn % ring.size == 0 else min(old.low, mine)
         stable = old.stable if old is not None else 0
         if (turn + 1) % ring.size == 0:
@@ -336,46 +396,8 @@ class Circulation(Sending):
             max(0, changed),
             low,
             stable,
+            self._relay.complaints(old.deaf if old is not None else ()),
         )
-
-    def _local_flags(self, old: Token | None, cycle: int) -> tuple[tuple[int, int], ...]:
-        """Set or clear this site's entry of the local and localC fields."""
-        flags = [] if old is None else [(site, at) for site, at in old.local if site != self._site]
-        if 2 * self._held_bytes >= self._options.buffer_bytes:
-            flags.append((self._site, cycle))
-        return tuple(sorted(flags))
-
-    def _next_window(
-        self, old: Token | None, turn: int, cycle: int, local: tuple[tuple[int, int], ...]
-    ) -> tuple[int, int]:
-        """An eighth more after a round without trouble and with the shared half in use; a quarter less on trouble."""
-        options = self._options
-        if self._window_bytes == 0 or old is None:
-            return (options.window_min_bytes if self._window_bytes > 0 else 0), 0
-        window: int = old.window
-        shrunk: int = old.shrunk
-        trouble = self._losses or (len(local) > 0 and local[0][0] == self._site)
-        self._losses = False
-        if trouble:
-            if cycle > shrunk:
-                window = max(options.window_min_bytes, window - window // 4)
-                shrunk = cycle + 1  # at most once a round
-        elif turn % self._ring.size == 0 and cycle > shrunk + 1 and 4 * old.used >= window:
-            window = min(max(self._window_bytes, options.window_min_bytes), window + window // 8)
-        return window, shrunk
-
-    def _take_pool(self, old: Token | None, window: int, state: tuple[StateEntry, ...]) -> int:
-        """Take from the shared half of the window what this site needs, but no more than its part among the busy."""
-        if window == 0:
-            return 0
-        half = window // 2
-        used = max(0, (old.used if old is not None else 0) - self._pool)
-        busy = {self._site}
-        for entry in state:
-            busy.add(entry.sender)
-        want = self._outstanding + self._unsent_bytes - half // self._ring.size
-        self._pool = max(0, min(want, half - used, half // len(busy)))
-        return used + self._pool
 
     def _next_hold_us(self, token: Token) -> int:
         """How long the next owner may keep the token."""
@@ -388,54 +410,49 @@ class Circulation(Sending):
         """When the token must have been seen: the longest hold, and all reissues."""
         options = self._options
         hold_us = max(options.token_hold_us, self._idle_hold_us)
-        turns = 1 if self._to_all else self._ring.size  # seen at every turn, or only at one's own
-        return turns * (hold_us + (options.reissue_us << (options.reissues + 1)) + options.reissue_us)
+        turns = 1 if self._to_all else self._context.ring.size  # seen at every turn, or only at one's own
+        reissue_us = self._patience.reissue_us
+        return turns * (hold_us + (reissue_us << (options.reissues + 1)) + reissue_us)
 
     # Loss
 
-    def _on_holding(self, now: Micros, source: SiteId, holding: Holding) -> None:
+    def on_holding(self, now: Micros, source: SiteId, holding: Holding) -> None:
         """The next owner has the token: be patient."""
         token = self._passed
-        if token is None or self._status != ACTIVE or holding.view != token.view or holding.cycle != token.cycle:
+        if token is None or self._context.status != ACTIVE or holding.view != token.view:
             return
-        if holding.position == token.position and self._ring.members[token.position] == source:
+        if holding.cycle != token.cycle or holding.position != token.position:
+            return
+        if self._context.ring.members[token.position] == source:
             if not self._to_all:
                 self._passed = None
                 self._outbox.cancel_timer(REISSUE, 0)
                 return
             self._unanswered = 0
-            self._outbox.set_timer(REISSUE, 0, now + self._options.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
 
-    def _on_reissue(self, now: Micros) -> None:
-        """The next owner has not passed the token: send it again, L times; then it has failed."""
+    def on_reissue(self, now: Micros) -> None:
+        """The next owner has not passed the token: send it again, by all ways, L times; then it has failed."""
         token = self._passed
-        if token is None or self._status != ACTIVE:
+        if token is None or self._context.status != ACTIVE:
             return
+        following = self._context.ring.members[token.position]
         if self._unanswered >= self._options.reissues:
-            self._start_change(now, [self._ring.members[token.position]])
+            assert self._changes is not None
+            self._changes.start(now, [following])
             return
         self._unanswered += 1
-        self._send_token(token)
-        self._outbox.set_timer(REISSUE, 0, now + (self._options.reissue_us << self._unanswered))
+        if self._unanswered == ROUND_REISSUE:
+            self._relay.flood([following], token)
+        else:
+            self._send_token(token)
+        self._outbox.set_timer(REISSUE, 0, now + (self._patience.reissue_us << self._unanswered))
 
-    # Trimming
-
-    def _maybe_trim(self, stable: int) -> bool:
-        """What all members have delivered is needed by nobody, unless a former member is away."""
-        passed: list[int] | None = None
-        while self._marks and self._marks[0][0] < stable:
-            passed = self._marks.pop(0)[1]
-        if passed is None:
-            return False
-        for group in range(len(self._groups)):
-            limit = passed[group]
-            if self._base.absent:
-                limit = min(limit, self._positions[group] - self._options.log_messages)
-            if limit > self._trimmed[group]:
-                self._trimmed[group] = limit
-                self._outbox.trim(group, limit)
-        return True
+    def on_lost(self, now: Micros) -> None:
+        if self._context.status == ACTIVE:
+            assert self._changes is not None
+            self._changes.start(now, [])
 
 
 def _with_one_more(entry: StateEntry) -> StateEntry:

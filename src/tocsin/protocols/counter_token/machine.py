@@ -2,25 +2,31 @@
 
 Paper: Chang, Hwang, "An Ordered and Reliable Broadcast Protocol for Distributed Systems".
 
-| section                                        | here                                                      |
-|------------------------------------------------|-----------------------------------------------------------|
-| 2.2 the system state, counters, cycles         | `ring.py`: Slot, Ring; `messages.py`: StateEntry, Token   |
-| 2.3 the two commit rules, order in a cycle     | Ring.absorb, Ring.committable, Ring.place                 |
-| 3.1 arrival of a token                         | `circulation.py`: _on_token, _take_over                   |
-| 3.1 arrival of a broadcast message             | `sending.py`: _on_data                                    |
-| 3.1 arrival of a request-for-retransmission    | `sending.py`: _on_request                                 |
-| 3.1 expiration of the token-owner timer        | `circulation.py`: _end_turn, _maybe_count, _announce      |
-| 3.2 flow control                               | _local_flags, _next_token (overload), _read_flags         |
-| 3.3 join, leave                                | `membership.py`: _on_join, leave                          |
-| 3.3 lost, late, duplicate token; failed owner  | _on_reissue, _on_old_token, _on_holding                   |
-| 6 multicast: the IDs field                     | StateEntry.group, Ring.destinations                       |
+| section                                        | here                                                          |
+|------------------------------------------------|---------------------------------------------------------------|
+| 2.2 the system state, counters, cycles         | `ring.py`: Slot, Ring; `messages.py`: StateEntry, Token       |
+| 2.3 the two commit rules, order in a cycle     | Ring.absorb, Ring.committable, Ring.place                     |
+| 3.1 arrival of a token                         | `circulation.py`: on_token, _take_over                        |
+| 3.1 arrival of a broadcast message             | `receiving.py`: on_data                                       |
+| 3.1 arrival of a request-for-retransmission    | `receiving.py`: on_request                                    |
+| 3.1 expiration of the token-owner timer        | `circulation.py`: end_turn, _maybe_count; Sending.announce    |
+| 3.2 flow control                               | `flow.py`; Sending.read_flags                                 |
+| 3.3 join, leave                                | `joining.py`                                                  |
+| 3.3 lost, late, duplicate token; failed owner  | Circulation.on_reissue, _on_old_token, on_holding             |
+| 6 multicast: the IDs field                     | StateEntry.group, Ring.destinations                           |
+| 2.1 (4) links fail without dividing            | `relay.py`                                                    |
+
+The parts, each with its own state: `order.py` (what is ordered, what delivered), `sending.py` (own messages),
+`receiving.py` (messages of others), `circulation.py` (the token), `voting.py` (promises and votes), `changing.py` (the
+next view, by the rules of `views.py`), `installing.py`, `joining.py`, `catching_up.py`, `relay.py`, `store.py`.
 
 We differ from the paper in this:
-- A list is changed by consensus among the last list's members (`membership.py`, `consensus.py`), not by a token that
-just carries the new one: with partitions, crashes during the change and restarts, nothing less gives one line of lists.
-- Entries are committed in one order over all groups, each when all before it are.
+- A list is changed by a ballot among the voters (`changing.py`, `views.py`), not by a token that just carries the new
+  one: with partitions, crashes during the change and restarts, nothing less gives one line of lists.
+- Entries are committed in one order over all groups, each when all before it are. All members count every entry, first
+  its destinations, then the others, so that everybody knows its place.
 - Messages are on stable storage before they are counted, so what was delivered anywhere survives a crash of everybody.
-- An entry is counted once by each destination: a member remembers what it has counted (ERRATA).
+- An entry is counted once by each member: a member remembers what it has counted (ERRATA).
 - While a buffer is nearly full, whole broadcasts to its group wait (ERRATA); besides, there is a window in bytes.
 - A repeated request is answered by other holders too (ERRATA).
 - Tokens are told apart by (view, cycle, position). A member takes part in a turn once; a restarted member has lost that
@@ -29,263 +35,289 @@ just carries the new one: with partitions, crashes during the change and restart
 """
 
 from tocsin.core.data import Data
-from tocsin.core.errors import DecodeError
-from tocsin.core.machine import Micros, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.core.rangeset import rangeset_from_wire
-from tocsin.protocols.counter_token.foundation import (
-    ACTIVE,
-    CHANGE,
-    DECIDE,
-    FETCH,
-    FROZEN,
-    HOLD,
-    HURRY,
-    JOIN,
-    LEFT,
-    LOST,
-    REISSUE,
-    REQUEST,
-)
-from tocsin.protocols.counter_token.membership import Membership
+from tocsin.protocols.counter_token.archive import Archive
+from tocsin.protocols.counter_token.catching_up import FETCH, CatchingUp
+from tocsin.protocols.counter_token.changing import CHANGE, DECIDE, Changing
+from tocsin.protocols.counter_token.circulation import HOLD, HURRY, LOST, REISSUE, Circulation
+from tocsin.protocols.counter_token.context import ACTIVE, LEFT, Context
+from tocsin.protocols.counter_token.installing import Installing
+from tocsin.protocols.counter_token.joining import JOIN, LEAVE, Joining
 from tocsin.protocols.counter_token.messages import (
     Accept,
     Accepted,
-    Agreed,
+    Bye,
     Decided,
     Fetch,
-    Gone,
     Holding,
     Hurry,
-    Installed,
     Invite,
     Join,
-    Kept,
-    Known,
-    Own,
     Prepare,
     Promise,
-    Promised,
-    Proposal,
     Refuse,
+    Relayed,
+    RelayedData,
+    Removed,
     Request,
-    Run,
-    Summary,
     Token,
     Transfer,
-    Turn,
+    View,
 )
-from tocsin.protocols.counter_token.ring import ENTRY_RANGES_MAX, RUNS_MAX, Slot
+from tocsin.protocols.counter_token.order import Order
+from tocsin.protocols.counter_token.recalling import Recalling
+from tocsin.protocols.counter_token.receiving import COPY, REPAIR, REQUEST, Receiving
+from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.sending import Sending
+from tocsin.protocols.counter_token.store import Store
+from tocsin.protocols.counter_token.views import Wish
+from tocsin.protocols.counter_token.voting import Voting
 
 
-class CounterToken(Membership):
+class CounterToken(Machine):
     """Calls from outside go to the part they concern."""
 
+    def __init__(self, setup: Setup, outbox: Outbox) -> None:
+        self._starts_in_doubt = setup.in_doubt
+        self._seen_view = -1  # the view that `_joining` was told of
+        self._context = Context(setup, outbox)
+        self._store = Store(self._context)
+        self._order = Order(self._context, self._store)
+        self._relay = Relay(self._context)
+        self._sending = Sending(self._context, self._store, self._order, self._relay, setup.first_seqno)
+        self._receiving = Receiving(self._context, self._store, self._order, self._relay, self._sending)
+        self._archive = Archive(self._context)
+        self._circulation = Circulation(
+            self._context, self._store, self._order, self._relay, self._sending, self._receiving, self._archive
+        )
+        self._catching_up = CatchingUp(self._context, self._store, self._order, self._relay, self._archive)
+        self._voting = Voting(self._context, self._store, self._order, self._sending)
+        self._installing = Installing(
+            self._context,
+            self._store,
+            self._order,
+            self._sending,
+            self._receiving,
+            self._circulation,
+            self._catching_up,
+            self._voting,
+        )
+        self._changing = Changing(self._context, self._order, self._relay, self._voting, self._installing)
+        self._circulation.attach(self._changing)
+        self._joining = Joining(
+            self._context,
+            self._order,
+            self._relay,
+            self._sending,
+            self._voting,
+            self._circulation,
+            self._catching_up,
+            self._installing,
+            self._changing,
+        )
+        self._recalling = Recalling(
+            self._context,
+            self._store,
+            self._order,
+            self._sending,
+            self._receiving,
+            self._circulation,
+            self._installing,
+            self._voting,
+        )
+
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        for group in range(len(self._groups)):
-            self._ends[group] = self._log.end(group)
+        context = self._context
+        self._order.recall_ends()
         if records:
-            self._restart(now, records)
-        elif self._site in self._founders:
+            self._recalling.recall(records)
+        if self._starts_in_doubt and records:
+            self._voting.begin_in_doubt()
+        if not records and context.site in context.founders and context.incarnation == FIRST_INCARNATION:
             self._found(now)
         else:
-            self._ask_to_join(now)
+            self._joining.seek(now)
 
     def _found(self, now: Micros) -> None:
         """The founding members know the first view without asking."""
-        base = self._base
-        proposal = Proposal(0, tuple(self._founders), (), 0, 0, base.positions, base.frontier)
-        self._reset(proposal)
-        self._records.persist(Installed(proposal))
-        self._note_view(0, list(self._founders))
-        self._show_member()
-        self._start_circulation(now)
+        context = self._context
+        voters = tuple([(site, FIRST_INCARNATION) for site in context.founders])
+        members = tuple(context.founders)
+        first = tuple([FIRST_INCARNATION for _ in members])
+        empty = context.view
+        view = View(0, members, first, voters, voters, (), (), 0, 0, empty.positions, empty.frontier, (), (), ())
+        self._changing.install(now, view)
+        self._after(now)
 
-    # Coming back
+    # The application
 
-    def _restart(self, now: Micros, records: list[Record]) -> None:
-        """Recall what was persisted; the view goes on without this site until the next one."""
-        slots: dict[int, Slot] = {}
-        gone = False
-        for record in records:
-            if isinstance(record, Installed):
-                slots.clear()
-                gone = False
-            self._recall(record, slots)
-            if isinstance(record, Gone):
-                gone = True
-                if record.proposal is not None:
-                    self._latest = record.proposal
-        self._records.recall(records)
-        self._recall_slots(slots)
-        self._drop_committed_own()
-        self._unsent = sorted(self._own)
-        self._sort_messages()
-        self._lagging = self._was_member and self._is_behind()
-        self._recall_shown()
-        if self._was_member and not gone and self._site in self._base.members:
-            self._status = FROZEN
-            rank = self._ring.place_of[self._site]
-            self._outbox.set_timer(CHANGE, 0, now + 1 + rank * self._options.change_us // 4)
-            if self._lagging:
-                self._start_replay(now, list(self._positions))
-        else:
-            self._ask_to_join(now)
+    def room(self) -> int:
+        if self._joining.leaving or self._context.status == LEFT:
+            return 0
+        return self._sending.room()
 
-    def _recall(self, record: Record, slots: dict[int, Slot]) -> None:
-        if isinstance(record, Own):
-            self._own[record.seqno] = Data(record.group, self._site, record.seqno, record.payload)
-            self._numbers.recall(record.seqno)
-        elif isinstance(record, Kept):
-            data = Data(record.group, record.origin, record.seqno, record.payload)
-            if record.origin == self._site:
-                self._own[record.seqno] = data
-            else:
-                self._held[record.origin][record.seqno] = data
-        elif isinstance(record, Turn):
-            for entry in record.slots:
-                slot = self._recalled_slot(entry.place, entry.sender, entry.group, entry.ranges)
-                if slot is not None:
-                    slot.counted = entry.counted
-                    slot.kept = True
-                    slots[entry.place] = slot
-        elif isinstance(record, Installed):
-            self._base = record.proposal
-            self._latest = record.proposal
-            self._was_member = True
-            self._ring = self._new_ring(record.proposal)
-            self._ring.committed = record.committed - 1
-            self._positions = list(record.proposal.positions)
-            self._frontier = [list(front) for front in record.proposal.frontier]
-            self._ballots.start_over()
-            self._note_view(record.proposal.view, list(record.proposal.members))
-        elif isinstance(record, Promised):
-            self._ballots.promise(self._ballots.ballot(record.number, record.coordinator))
-        elif isinstance(record, Agreed):
-            self._ballots.vote(self._ballots.ballot(record.number, record.coordinator), record.proposal)
-        elif isinstance(record, Run):
-            self._history.start_run(record.group, record.start, record.view, record.order)
-        elif isinstance(record, Known):
-            self._note_view(record.view, list(record.members))
-        elif isinstance(record, Summary):
-            self._numbers.resume(record.next_seqno)
-
-    def _recalled_slot(self, place: int, sender: SiteId, group: int, ranges: tuple[int, ...]) -> Slot | None:
-        try:
-            numbers = rangeset_from_wire(ranges, ENTRY_RANGES_MAX)
-        except DecodeError:
-            return None
-        slot = Slot(place, place // RUNS_MAX // self._ring.size, sender, group, ranges)
-        slot.numbers = numbers.ranges()
-        slot.count = numbers.count()
-        slot.destination = True
-        return slot
-
-    def _recall_slots(self, slots: dict[int, Slot]) -> None:
-        """What of the view's entries was delivered: the end of the log says it."""
-        delivered = [self._ends[group] - self._positions[group] for group in range(len(self._groups))]
-        for place in sorted(slots):
-            slot = slots[place]
-            if 0 < slot.count <= delivered[slot.group]:
-                delivered[slot.group] -= slot.count
-                self._positions[slot.group] += slot.count
-                front = self._frontier[slot.group]
-                front[slot.sender] = max(front[slot.sender], slot.following())
-                self._ring.committed = place
-            else:
-                self._ring.slots[place] = slot
-
-    def _drop_committed_own(self) -> None:
-        for seqno in sorted(self._own):
-            if seqno < self._frontier[self._own[seqno].group][self._site]:
-                del self._own[seqno]
-
-    def _recall_shown(self) -> None:
-        """Which view the application was last told of."""
-        if self._was_member and not self._lagging:
-            self._shown_view = self._base.view
-            self._member_shown = self._base.view
-        else:
-            for keys in self._history.keys:
-                if keys:
-                    self._shown_view = max(self._shown_view, keys[-1][0])
-
-    # Questions
+    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+        seqno = self._sending.take(group, payload)
+        self._circulation.send_waiting(now)
+        self._recalling.maybe_checkpoint()
+        return seqno
 
     def quiet(self) -> bool:
-        if self._status == LEFT:
+        if self._context.status == LEFT or self._joining.is_removed:
             return True
         return (
-            self._status == ACTIVE
-            and not self._own
-            and not self._ring.slots
-            and not self._lagging
-            and not self._ready
-            and not self._leaving
-            and not self._joiners
+            self._context.status == ACTIVE
+            and not self._sending.own
+            and not self._context.ring.slots
+            and not self._order.lagging
+            and not self._joining.leaving
+            and self._changing.idle()
+            and (self._voting.is_voter() or self._context.site not in dict(self._context.view.voters))
         )
+
+    def leave(self, now: Micros) -> None:
+        self._joining.leave(now)
+
+    def add_site(self, now: Micros, site: SiteId) -> None:
+        self._wish(now, Wish(site, True))
+
+    def remove_site(self, now: Micros, site: SiteId) -> None:
+        self._wish(now, Wish(site, False))
+
+    def _wish(self, now: Micros, wish: Wish) -> None:
+        if 0 <= wish.site < self._context.sites:
+            self._changing.wishes.append(wish)
+            if self._circulation.holding and self._context.status == ACTIVE and self._changing.wanted():
+                self._changing.start(now, [])
+                self._after(now)
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._receiving.forget_renewed(site)
 
     # Dispatch
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        if source < 0 or source >= self._sites or source == self._site:
-            self.stat_dropped += 1
-        elif isinstance(message, Data):
+        if source < 0 or source >= self._context.sites or source == self._context.site:
+            self._context.stat_dropped += 1
+        elif self._context.status != LEFT:
+            self._relay.note_heard(source)
+            if isinstance(message, (Relayed, RelayedData)):
+                if self._relay.on_relayed(source, message):
+                    self._on_message(now, message.source, message.inner, True)
+            else:
+                self._on_message(now, source, message, False)
+
+    def _on_message(self, now: Micros, source: SiteId, message: Message, relayed: bool) -> None:
+        if isinstance(message, Data):
             self._on_data(now, message)
         elif isinstance(message, Token):
-            self._on_token(now, source, message)
-        elif self._status == LEFT and not isinstance(message, (Prepare, Join, Fetch)):
-            return
+            self._on_token(now, source, message, relayed)
         elif isinstance(message, Request):
-            self._on_request(now, source, message)
+            self._receiving.on_request(now, source, message)
         elif isinstance(message, Holding):
-            self._on_holding(now, source, message)
+            self._circulation.on_holding(now, source, message)
         elif isinstance(message, Hurry):
-            self._on_hurry(now, source, message)
-        elif isinstance(message, Fetch):
-            self._on_fetch(source, message)
-        elif isinstance(message, Transfer):
-            self._on_transfer(now, source, message)
+            self._circulation.on_hurry(now, source, message)
+            self._after(now)
         else:
-            self._on_view_message(now, source, message)
+            self._on_view_message(now, source, message, relayed)
+            self._after(now)
 
-    def _on_view_message(self, now: Micros, source: SiteId, message: Message) -> None:
+    def _on_data(self, now: Micros, data: Data) -> None:
+        found = self._receiving.on_data(now, data)
+        if found != COPY:
+            if found == REPAIR:
+                self._circulation.on_repaired(now)
+            if self._circulation.holding:
+                self._circulation.on_work(now)
+                self._after(now)
+
+    def _on_token(self, now: Micros, source: SiteId, token: Token, relayed: bool) -> None:
+        context = self._context
+        if token.view == context.ring.view and context.installed:
+            self._circulation.on_token(now, source, token, not relayed)
+        else:
+            self._on_other_view(now, source, token, relayed)
+        self._after(now)
+
+    def _on_other_view(self, now: Micros, source: SiteId, token: Token, relayed: bool) -> None:
+        """A token of a view that was decided without this site knowing it, or of an old one."""
+        view = self._voting.accepted
+        if view is not None and view.ballot == token.view == self._voting.promised and self._context.is_in(view):
+            self._changing.install(now, view)
+            if token.view == self._context.ring.view:
+                self._circulation.on_token(now, source, token, not relayed)
+        elif token.view > self._context.view_number():
+            self._relay.answer(source, self._joining.join(-1), relayed)
+        elif self._context.status == ACTIVE and source in self._context.view.members:
+            self._relay.answer(source, Decided(self._context.view), relayed)
+
+    def _on_view_message(self, now: Micros, source: SiteId, message: Message, relayed: bool) -> None:
         if isinstance(message, Prepare):
-            self._on_prepare(now, source, message)
+            if source in self._context.view.removed:
+                self._relay.answer(source, Removed(self._context.view.ballot, self._context.view.members), relayed)
+            elif self._changing.on_prepare(now, source, message, relayed):
+                self._joining.invite(source, relayed)
         elif isinstance(message, Promise):
-            self._on_promise(now, source, message)
+            self._changing.on_promise(now, source, message)
         elif isinstance(message, Refuse):
-            self._on_refuse(now, message)
+            self._changing.on_refuse(now, message)
         elif isinstance(message, Accept):
-            self._on_accept(now, source, message)
+            self._changing.on_accept(now, source, message, relayed)
         elif isinstance(message, Accepted):
-            self._on_accepted(now, source, message)
+            self._changing.on_accepted(now, source, message)
         elif isinstance(message, Decided):
-            self._on_decided(now, message.proposal)
+            if self._changing.on_decided(now, message.view):
+                self._joining.fall_outside(now)
         elif isinstance(message, Join):
-            self._on_join(now, source, message)
+            self._joining.on_join(now, source, message, relayed)
         elif isinstance(message, Invite):
-            self._on_invite(now, source, message)
+            self._joining.on_invite(now, source, message)
+        elif isinstance(message, Bye):
+            self._joining.on_bye(now, source, message)
+        elif isinstance(message, Removed):
+            self._joining.on_removed(message)
+        elif isinstance(message, Fetch):
+            self._catching_up.on_fetch(source, message, relayed)
+        elif isinstance(message, Transfer):
+            if self._catching_up.on_transfer(now, source, message):
+                self._joining.on_caught_up(now)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == HOLD:
-            if self._holding and self._status == ACTIVE:
-                self._end_turn(now)
+            if self._circulation.holding and self._context.status == ACTIVE:
+                self._circulation.end_turn(now)
         elif timer == REISSUE:
-            self._on_reissue(now)
+            self._circulation.on_reissue(now)
         elif timer == LOST:
-            if self._status == ACTIVE:
-                self._start_change(now, [])
+            self._circulation.on_lost(now)
         elif timer == HURRY:
-            if self._asked_hurry and self._status == ACTIVE:
-                self._send_hurry(now)
+            self._circulation.on_hurry_timer(now)
         elif timer == REQUEST:
-            self._send_request(now, key)
+            if self._receiving.send_request(now, key):
+                self._circulation.on_repaired(now)
         elif timer == CHANGE:
-            self._on_change_timer(now)
+            self._changing.on_change_timer(now)
         elif timer == DECIDE:
-            self._on_decide_timer(now)
+            self._changing.on_decide_timer(now)
         elif timer == JOIN:
-            self._on_join_timer(now)
+            self._joining.on_timer(now)
+        elif timer == LEAVE:
+            self._joining.go()
         elif timer == FETCH:
-            self._on_fetch_timer(now)
+            if self._catching_up.on_timer(now):
+                self._joining.on_caught_up(now)
+        self._after(now)
+
+    def _after(self, now: Micros) -> None:
+        """What a step may have brought about."""
+        context = self._context
+        if context.status == ACTIVE and context.view_number() != self._seen_view:
+            self._seen_view = context.view_number()
+            self._joining.on_installed(now)
+        if self._order.lagging and not self._catching_up.running and context.status == ACTIVE:
+            self._installing.catch_up(now)
+        if self._joining.leaving:
+            self._joining.maybe_go()
+        self._recalling.maybe_checkpoint()

@@ -5,23 +5,23 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Claimed, Number, name_of
-from tocsin.core.message import Message, Record
+from tocsin.core.data import Claimed, Data, Number, name_of
+from tocsin.core.message import Message
 
-ViewNumber = Annotated[int, Meta(ge=-1, lt=1 << 62)]  # -1: none yet
-Order = Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]  # place inside a view; below 0: carried over from the last one
+ViewNumber = Annotated[int, Meta(ge=-1, lt=1 << 60)]  # the ballot that it was decided in; -1: none yet
 Ranges = tuple[Number, ...]  # the wire form of a RangeSet
 Sites = tuple[Number, ...]
+Voters = tuple[tuple[Number, Number], ...]  # sites, each with the incarnation whose vote counts
 
 
 class StateEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An element of the system state (Figures 1 and 9); the group stands for the IDs field."""
 
     sender: Number
-    cycle: Number  # of the sender's turn that announced it
-    run: Number  # a turn announces one entry for each run of messages to one group
+    cycle: Number  # of the sender's turn that announced it; 0: taken over from an earlier view
+    run: Number  # a turn announces one entry for each run of messages to one group; or its number in `View.carried`
     group: Number
-    counter: Number  # how many other destinations have counted
+    counter: Number  # how many have counted, besides the sender: first all destinations, then the other members
     ranges: Ranges
 
     def text(self, names: list[str]) -> str:
@@ -50,6 +50,7 @@ class Token(Message, frozen=True):
     changed: Claimed  # turn (cycle * n + position) that last changed the state
     low: Claimed  # 1 + the last place that all owners since the head of the list have delivered
     stable: Claimed  # the same for the last whole round
+    deaf: tuple[tuple[Claimed, Claimed], ...]  # (listener, speaker): links over which nothing comes
 
     def brief(self, names: list[str]) -> str:
         state = "; ".join(entry.text(names) for entry in self.state)
@@ -77,117 +78,164 @@ class Hurry(Message, frozen=True):
 
 
 class Request(Message, frozen=True):
-    """Req(j, i, p, k, n): the source lacks these messages of `origin`; `number` tells a repetition from a copy."""
+    """Req(j, i, p, k, n): the source lacks these messages of `origin`; it has asked `attempt` times before."""
 
     kind: ClassVar[str] = "request"
     view: Claimed
     origin: Claimed
-    number: Claimed
+    attempt: Claimed
     ranges: Ranges
 
 
-# Changing the view
+# Views
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An entry that a destination knows and has not committed."""
+    """An entry that a member knows and that is not ordered, as far as it knows."""
 
     place: Number
     group: Number
     sender: Number
-    count: Number  # messages
-    following: Number  # the number after its last message
     counted: bool
+    ranges: Ranges
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a member of a view brings to the next one. Positions and frontier are right for its own groups."""
+class Carried(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An entry that a view takes over, in its place: somebody may have delivered it."""
 
-    last_view: ViewNumber
-    full: Number  # 1 + the place up to which everything is committed
-    positions: tuple[Number, ...]  # by group, at `full`
-    frontier: tuple[tuple[Number, ...], ...]  # by group and origin: the first number not committed, at `full`
-    items: tuple[Item, ...]
-    leaving: bool
-    lagging: bool  # it has not yet fetched everything from before the view
+    place: Number
+    group: Number
+    sender: Number
+    ranges: Ranges
 
 
-class Proposal(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A view and where it starts: what consensus among the members of the view before decides."""
+class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How a view ended: which of its entries keep their places. Who was away finds there what became of its own."""
 
     view: Number
+    members: Sites
+    start: Number  # all entries below this place …
+    kept: tuple[Number, ...]  # … and those at these places
+
+
+class View(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Who takes part, from which place on, and who decides about the next view: the value of a ballot."""
+
+    ballot: Number
     members: Sites  # the token-passing-list
-    absent: Sites  # former members that did not leave: the log is kept for them
-    full_limit: Number  # 1 + place in the old view: up to here all its members have it, delivered before the view
-    keep_limit: (
-        Number  # 1 + place in the old view: up to here somebody may have delivered it; delivered first in this view
-    )
-    positions: tuple[Number, ...]  # by group
-    frontier: tuple[tuple[Number, ...], ...]  # by group and origin
+    incarnations: tuple[Number, ...]  # of the members, in the same order: another is not meant
+    voters: Voters
+    before: Voters  # the voters until this view; a majority of both decides on it, and on what follows it
+    removed: Sites  # former voters: they do not come back
+    absent: Sites  # former members: the log is kept for them
+    start: Number  # everything at a smaller place is ordered
+    base: Number  # the first place that an entry of this view can have
+    positions: tuple[Number, ...]  # by group, at `start`
+    frontier: tuple[tuple[Number, ...], ...]  # by group and origin: the first number not ordered, at `start`
+    carried: tuple[Carried, ...]  # by place: `start` <= place < `base`
+    marks: tuple[Mark, ...]  # of earlier views, by number
+    floors: tuple[tuple[Number, Number], ...]  # by member: it announces none of its messages with a smaller number
 
 
 class Prepare(Message, frozen=True):
-    """The coordinator of a change asks the members of `view` to stop, and them and the invited to report."""
+    """The coordinator of a change asks for a promise and a report."""
 
     kind: ClassVar[str] = "view"
-    view: Claimed
-    number: Claimed
-    invited: Sites
+    ballot: Claimed
+    attempt: Claimed  # the coordinator's changes without success: the more, the longer it waits
+
+    def brief(self, names: list[str]) -> str:
+        return f"Prepare({self.ballot})"
 
 
 class Promise(Message, frozen=True):
-    """The source takes no more part in the view, nor in lower ballots."""
+    """The source votes in no smaller ballot and takes no more part in its view; this is what it knows."""
 
     kind: ClassVar[str] = "view"
-    view: Claimed
-    number: Claimed
-    report: Report
-    accepted_number: Claimed
-    accepted_site: Claimed
-    accepted: Proposal | None
+    ballot: Claimed
+    incarnation: Claimed
+    in_doubt: bool  # the end of its log may be missing: it has no vote
+    accepted: View | None  # the last that it voted for
+    installed: ViewNumber  # the last that it was a member of: `items` are of that view
+    ordered: Claimed  # everything at a smaller place is ordered
+    positions: tuple[Claimed, ...]  # by group, at `ordered`
+    frontier: tuple[tuple[Claimed, ...], ...]  # by group and origin, at `ordered`
+    items: tuple[Item, ...]  # from there on
+    lagging: bool  # it has not yet fetched everything from before the view
+    floor: Claimed  # it announces none of its own messages with a smaller number
+
+    def brief(self, names: list[str]) -> str:
+        items = " ".join(f"{name_of(i.sender, names)}@{i.place}{'' if i.counted else '?'}" for i in self.items)
+        accepted = "nothing" if self.accepted is None else f"view {self.accepted.ballot}"
+        return f"Promise({self.ballot}: {accepted}, ordered {self.ordered}, {items or 'no entries'})"
 
 
 class Refuse(Message, frozen=True):
-    """The source has promised a higher ballot."""
+    """The source has promised a larger ballot, or is in a view that goes on without the one who asks."""
 
     kind: ClassVar[str] = "view"
-    view: Claimed
-    number: Claimed
+    ballot: Claimed
+    promised: Claimed
 
 
 class Accept(Message, frozen=True):
     kind: ClassVar[str] = "view"
-    view: Claimed
-    number: Claimed
-    proposal: Proposal
+    view: View
+
+    def brief(self, names: list[str]) -> str:
+        return f"Accept({view_text(self.view, names)})"
 
 
 class Accepted(Message, frozen=True):
     kind: ClassVar[str] = "view"
-    view: Claimed
-    number: Claimed
+    ballot: Claimed
+    incarnation: Claimed
 
 
 class Decided(Message, frozen=True):
     kind: ClassVar[str] = "view"
-    proposal: Proposal
+    view: View
+
+    def brief(self, names: list[str]) -> str:
+        return f"Decided({view_text(self.view, names)})"
 
 
 class Join(Message, frozen=True):
-    """A site outside asks the owner to be let in; `heard` is the view that invited it."""
+    """A site that is in no view, or whose vote does not count, asks everybody to be let in."""
 
     kind: ClassVar[str] = "join"
-    last_view: ViewNumber
-    heard: ViewNumber
+    view: ViewNumber  # the last that it was a member of
+    heard: ViewNumber  # the view that invited it
     attempt: Claimed
+    incarnation: Claimed
+    promised: Claimed  # a smaller ballot would be refused
+    ready: bool  # it is a member, has everything, and waits for its vote
 
 
 class Invite(Message, frozen=True):
     """The answer: this is the view, and so far are its groups."""
 
     kind: ClassVar[str] = "join"
-    view: Claimed
+    view: View
     positions: tuple[Claimed, ...]
+
+    def brief(self, names: list[str]) -> str:
+        return f"Invite({view_text(self.view, names)}, positions {list(self.positions)})"
+
+
+class Bye(Message, frozen=True):
+    """The source stops: go on without it. It stays a voter."""
+
+    kind: ClassVar[str] = "join"
+    view: ViewNumber
+
+
+class Removed(Message, frozen=True):
+    """The source of a Join is no voter any more, and is not let in."""
+
+    kind: ClassVar[str] = "join"
+    view: Claimed
+    members: Sites
 
 
 class Fetch(Message, frozen=True):
@@ -199,14 +247,14 @@ class Fetch(Message, frozen=True):
 
 
 class Transfer(Message, frozen=True):
-    """Deliveries from a log, from position `first` on; none when the log starts later, at `log_first`."""
+    """Deliveries from a log, from position `first` on; none when the log does not reach there."""
 
     kind: ClassVar[str] = "data"
     group: Claimed
     first: Claimed
-    log_first: Claimed
+    log_first: Claimed  # the oldest position that the log still has
     entries: tuple[tuple[Claimed, Claimed, bytes], ...]  # origin, seqno, payload
-    runs: tuple[tuple[Claimed, Claimed, Order], ...]  # how many of them, in which view, where in it
+    runs: tuple[tuple[Claimed, Claimed, Claimed], ...]  # how many of them, in which view, at which place
     views: tuple[tuple[Claimed, Sites], ...]  # the members of those views
 
     def carries(self) -> tuple[tuple[int, int], ...]:
@@ -220,111 +268,60 @@ class Transfer(Message, frozen=True):
         return f"Transfer({self.group} from {self.first}: {inside or 'none'})"
 
 
-# Records
+def view_text(view: View, names: list[str]) -> str:
+    """A view in a transcript."""
+    carried = "".join(f" {name_of(entry.sender, names)}@{entry.place}" for entry in view.carried)
+    members = " ".join(name_of(site, names) for site in view.members)
+    after = f" after {view.marks[-1].view}" if view.marks else ""
+    return f"view {view.ballot}{after}: {members}, from {view.start}{' with' + carried if carried else ''}"
 
 
-class Own(Record, frozen=True):
-    """This site has broadcast: the number is taken, the payload can be sent again."""
+class Relayed(Message, frozen=True):
+    """A message on its way round a dead link: along `path`, or, with none, by everybody to everybody."""
 
-    group: Number
-    seqno: Number
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Own({self.seqno})"
-
-
-class Kept(Record, frozen=True):
-    """A message of another, kept before it is counted."""
-
-    group: Number
-    origin: Number
-    seqno: Number
-    payload: bytes
-
-    def brief(self, names: list[str]) -> str:
-        return f"Kept({name_of(self.origin, names)}:{self.seqno})"
-
-
-class TurnSlot(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An entry for this site as it stood at the end of a turn."""
-
-    place: Number
-    group: Number
-    sender: Number
-    counted: bool
-    ranges: Ranges
-
-
-class Turn(Record, frozen=True):
-    """What this site counted, announced, or saw and could not count in a turn; persisted before the token leaves."""
-
-    view: Number
-    slots: tuple[TurnSlot, ...]
+    kind: ClassVar[str] = "relay"
+    source: Claimed
+    targets: Sites
+    number: Claimed  # tells a message from its copies
+    path: Sites  # the sites still to pass, the target last
+    inner: (
+        Token
+        | Holding
+        | Hurry
+        | Request
+        | Prepare
+        | Promise
+        | Refuse
+        | Accept
+        | Accepted
+        | Decided
+        | Join
+        | Invite
+        | Bye
+        | Fetch
+    )
 
     def brief(self, names: list[str]) -> str:
-        inside = ", ".join(f"{name_of(s.sender, names)}@{s.place}{'' if s.counted else '?'}" for s in self.slots)
-        return f"Turn({inside})"
+        targets = " ".join(name_of(site, names) for site in self.targets)
+        return f"Relayed({name_of(self.source, names)} to {targets}: {self.inner.brief(names)})"
 
 
-class Promised(Record, frozen=True):
-    """No lower ballot than this for the successor of the view, and no further part in the view."""
+class RelayedData(Message, frozen=True):
+    """The same with messages of applications."""
 
-    always_synced: ClassVar[bool] = True
+    kind: ClassVar[str] = "data"
+    source: Claimed
+    targets: Sites
+    number: Claimed
+    path: Sites
+    inner: Data | Transfer
 
-    view: Number
-    number: Number
-    coordinator: Number
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return self.inner.carries()
 
+    def payloads(self) -> tuple[bytes, ...]:
+        return self.inner.payloads()
 
-class Agreed(Record, frozen=True):
-    """The accepted proposal for the successor of the view."""
-
-    always_synced: ClassVar[bool] = True
-
-    view: Number
-    number: Number
-    coordinator: Number
-    proposal: Proposal
-
-
-class Installed(Record, frozen=True):
-    """This site is a member of this view; in a checkpoint, 1 + the place up to which it has committed in it."""
-
-    always_synced: ClassVar[bool] = True
-
-    proposal: Proposal
-    committed: Number = 0
-
-    def promise(self) -> object:
-        return self.proposal
-
-
-class Run(Record, frozen=True):
-    """From this position of the group on, the log's deliveries belong to this place of this view."""
-
-    group: Number
-    start: Number
-    view: Number
-    order: Order
-
-
-class Known(Record, frozen=True):
-    """The members of an earlier view, for those who replay it."""
-
-    view: Number
-    members: Sites
-
-
-class Gone(Record, frozen=True):
-    """This site has left; the newest view that it knows of, which others may not have heard of."""
-
-    always_synced: ClassVar[bool] = True
-
-    proposal: Proposal | None
-
-
-class Summary(Record, frozen=True):
-    """A checkpoint's head."""
-
-    next_seqno: Number
+    def brief(self, names: list[str]) -> str:
+        targets = " ".join(name_of(site, names) for site in self.targets)
+        return f"RelayedData({name_of(self.source, names)} to {targets}: {self.inner.brief(names)})"

@@ -1,312 +1,229 @@
-"""Broadcasting, the window and the flags, and the repair of lost messages.
+"""This site's own messages, the window and the flags that hold them back (section 3.2 of the paper).
 
-A broadcast leaves at once if the window and the flags allow it; it is announced at the sender's next turn.
+A broadcast leaves at once if the window and the flags allow it; it is announced at the sender's next turn. It waits by
+itself while nobody of its group is in the view.
 
 The window (beyond the paper). Each member may have `window / (2 n)` bytes outstanding at any time, plus what it took
 from the shared other half at its last turn; the token carries how much of that half is taken.
-
-Repair. A destination that knows from the token that it lacks messages waits for a moment (the token may have overtaken
-them), or not at all if later ones of that sender have arrived; then it multicasts one request that names ranges. Others
-that lack the same hold theirs back. The sender multicasts the messages once. A repeated request is also answered by
-another holder, a different one each time, so a sender that is gone or cut off does not matter.
 """
 
-from typing import Final
-
 from tocsin.core.data import Data
-from tocsin.core.errors import DecodeError
-from tocsin.core.estimate import Estimate
-from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
-from tocsin.core.rangeset import RangeSet, rangeset_from_wire
-from tocsin.protocols.counter_token.foundation import (
-    ACTIVE,
-    FROZEN,
-    HURRY,
-    LEFT,
-    MESSAGE_OVERHEAD,
-    REQUEST,
-    Foundation,
-)
-from tocsin.protocols.counter_token.messages import Hurry, Own, Request
-from tocsin.protocols.counter_token.options import ADAPTIVE
-from tocsin.protocols.counter_token.ring import ENTRY_MESSAGES_MAX, ENTRY_RANGES_MAX, Slot
-
-ANSWER_MESSAGES_MAX: Final = 4096  # messages sent again for one request; what is left is asked for again
-WAIT_MIN_US: Final = 100  # least adaptive wait: below a timer's precision in a live process
+from tocsin.core.machine import GroupId, SiteId
+from tocsin.core.message import Record
+from tocsin.core.own_messages import OwnNumbers
+from tocsin.core.rangeset import RangeSet
+from tocsin.protocols.counter_token.context import ACTIVE, MESSAGE_OVERHEAD, Context
+from tocsin.protocols.counter_token.messages import StateEntry, Token
+from tocsin.protocols.counter_token.order import Order
+from tocsin.protocols.counter_token.records import Own, TurnSlot
+from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.ring import ENTRY_MESSAGES_MAX, ENTRY_RANGES_MAX, RUNS_MAX, Slot
+from tocsin.protocols.counter_token.store import Store
 
 
-class Sending(Foundation):
-    """Own broadcasts, received data, requests."""
+class Sending:
+    """Own messages until they are ordered."""
 
-    def __init__(self, setup: Setup, outbox: Outbox) -> None:
-        super().__init__(setup, outbox)
+    def __init__(self, context: Context, store: Store, order: Order, relay: Relay, first_seqno: int) -> None:
+        self._context = context
+        self._site = context.site
+        self._store = store
+        self._order = order
+        self._relay = relay
+        self._numbers = OwnNumbers()
+        self._numbers.resume(first_seqno)
+        self.own: dict[int, Data] = {}  # not ordered, by number
+        self.unsent: list[int] = []  # own numbers that wait for window, flags, or members of their group
+        self.unannounced: list[int] = []  # own numbers sent and not yet in the token
+        self.outstanding = 0  # bytes of own messages sent and not ordered
+        self.unsent_bytes = 0
+        self.blocked_sites: list[SiteId] = []  # whose local flags are set
+        self.overloaded = False  # the global flag
+        self.window_max: int = context.options.window_bytes_max()
+        self.window: int = context.options.window_min_bytes if self.window_max > 0 else 0
         self._pool = 0  # bytes that this site took from the shared half of the window
-        self._blocked_sites: list[SiteId] = []  # whose local flags are set
-        self._overloaded = False  # the global flag
-        self._window = self._options.window_min_bytes if self._window_bytes > 0 else 0
-        self._incomplete: list[Slot] = []  # entries for this site with missing messages
-        self._request_number: dict[SiteId, int] = {}  # by origin: requests sent for what is missing now
-        self._highest: list[int] = [-1] * setup.sites  # by origin: the highest number received
-        self._answered: dict[tuple[SiteId, SiteId], int] = {}  # (who, origin): the last request number dealt with
-        self._losses = False  # something was asked for since the last turn
-        request_us = self._options.request_us
-        self._wait = Estimate(request_us // 4, WAIT_MIN_US, request_us)  # for what the token announces, where it adapts
-        self._missing_since: dict[SiteId, Micros] = {}  # by origin, as in `_request_number`
 
     # Broadcasting
 
     def room(self) -> int:
-        if self._leaving or self._status == LEFT:
-            return 0
-        return max(0, self._options.queue_messages - len(self._unsent))
+        return max(0, self._context.options.queue_messages - len(self.unsent))
 
-    def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
+    def take(self, group: GroupId, payload: bytes) -> int:
+        """A broadcast of the application; it is on disk, and waits to be sent."""
         seqno = self._numbers.take()
-        self._records.persist(Own(group, seqno, payload))
-        self._record_bytes += len(payload)
-        self._own[seqno] = Data(group, self._site, seqno, payload)
-        self._unsent.append(seqno)
-        self._unsent_bytes += len(payload) + MESSAGE_OVERHEAD
-        self._send_waiting(now)
-        self._maybe_checkpoint()
+        self._store.persist_payload(Own(group, seqno, payload), payload)
+        self.own[seqno] = Data(group, self._site, seqno, payload)
+        self.unsent.append(seqno)
+        self.unsent_bytes += len(payload) + MESSAGE_OVERHEAD
         return seqno
 
-    def _send_waiting(self, now: Micros) -> None:
-        """Send own messages that nothing holds back any more."""
-        if self._status != ACTIVE or not self._unsent or self._overloaded:
-            return
-        unsent = self._unsent
+    def send_waiting(self) -> bool:
+        """Send own messages that nothing holds back any more; whether there were some."""
+        if not self.unsent or self.overloaded or self._context.status != ACTIVE:
+            return False
+        unsent = self.unsent
         kept: list[int] = []  # to groups that must wait
         place = 0
         while place < len(unsent):
-            data = self._own[unsent[place]]
+            data = self.own[unsent[place]]
             cost = len(data.payload) + MESSAGE_OVERHEAD
             if self._is_blocked(data.group):
                 kept.append(data.seqno)
             elif self._fits(cost):
-                self._outstanding += cost
-                self._unsent_bytes -= cost
-                self._unannounced.append(data.seqno)
-                self._send_data(data)
+                self.outstanding += cost
+                self.unsent_bytes -= cost
+                self.unannounced.append(data.seqno)
+                self.send_data(data)
             else:
                 break  # the window is used up
             place += 1
         if place == len(kept):
-            return  # nothing was sent
-        self._unsent = kept + unsent[place:]
-        self._on_own_data(now)
-
-    def _on_own_data(self, now: Micros) -> None:
-        """Own messages wait to be announced; the circulation may hurry."""
+            return False
+        self.unsent = kept + unsent[place:]
+        return True
 
     def _is_blocked(self, group: GroupId) -> bool:
         """Nobody of the group is here, or a member's buffer is nearly full."""
-        destinations = self._ring.destinations[group]
+        destinations = self._context.ring.destinations[group]
         if not destinations:
             return True
-        if self._blocked_sites:
-            for site in self._blocked_sites:
+        if self.blocked_sites:
+            for site in self.blocked_sites:
                 if site in destinations:
                     return True
         return False
 
     def _fits(self, cost: int) -> bool:
-        if self._window == 0 or self._ring.size == 1:
+        size = self._context.ring.size
+        if self.window == 0 or size == 1:
             return True
-        allowance = self._window // (2 * self._ring.size) + self._pool
-        return self._outstanding == 0 or self._outstanding + cost <= allowance
+        allowance = self.window // (2 * size) + self._pool
+        return self.outstanding == 0 or self.outstanding + cost <= allowance
 
-    def _send_data(self, data: Data) -> None:
-        targets = [site for site in self._ring.destinations[data.group] if site != self._site]
-        if targets:
-            self._outbox.multicast(targets, data)
+    def send_data(self, data: Data) -> None:
+        targets = [site for site in self._context.ring.destinations[data.group] if site != self._site]
+        self._relay.multicast(targets, data)
 
-    # Receiving
+    # The token
 
-    def _on_data(self, now: Micros, data: Data) -> None:
-        origin = data.origin
-        group = data.group
-        if self._status != ACTIVE and self._status != FROZEN:
-            return
-        if group >= len(self._groups) or origin not in self._ring.place_of or origin == self._site:
-            self.stat_dropped += 1
-            return
-        held = self._held[origin]
-        seqno = data.seqno
-        if seqno < self._frontier[group][origin] or seqno in held or self._site not in self._groups[group]:
-            return  # a copy
-        cost = len(data.payload) + MESSAGE_OVERHEAD
-        if self._held_bytes + cost > self._options.buffer_bytes + MESSAGE_OVERHEAD and not self._is_missing(data):
-            return  # the buffer is full; it is asked for later
-        held[seqno] = data
-        self._held_bytes += cost
-        if seqno > self._highest[origin]:
-            self._highest[origin] = seqno
-        if not self._incomplete or not self._fill(now, data):
-            self._loose += 1
-        self._on_work(now)
+    def read_flags(self, token: Token) -> None:
+        """Section 3.2: who may send. A flag counts from the token that carries it to the one that does not."""
+        self.overloaded = token.overload > 0
+        if token.local or self.blocked_sites:
+            self.blocked_sites = [site for site, _ in token.local]
+        self.window = token.window
 
-    def _on_work(self, now: Micros) -> None:
-        """Something arrived that the token should know of; the owner may pass it on."""
-
-    def _is_missing(self, data: Data) -> bool:
-        wanted = [slot for slot in self._incomplete if slot.sender == data.origin and data.seqno in slot.missing]
-        return len(wanted) > 0
-
-    def _fill(self, now: Micros, data: Data) -> bool:
-        """The message was missing in a known entry."""
-        origin = data.origin
-        found = False
-        left = False
-        for slot in self._incomplete:
-            if slot.sender == origin:
-                if data.seqno in slot.missing:
-                    slot.missing.discard(data.seqno)
-                    found = True
-                if slot.missing:
-                    left = True
-        if found and not left:
-            self._incomplete = [slot for slot in self._incomplete if slot.missing]
-            self._outbox.cancel_timer(REQUEST, origin)
-            self._learn_wait(now, origin)
-            self._request_number.pop(origin, 0)
-            self._on_repaired(now)
-        return found
-
-    def _on_repaired(self, now: Micros) -> None:
-        """Nothing of an origin's announced messages is missing any more."""
-
-    def _learn_wait(self, now: Micros, origin: SiteId) -> None:
-        """Data that came by itself after the token: how long it took is how long to wait."""
-        since = self._missing_since.pop(origin, now)
-        if self._request_number.get(origin, 0) == 0:
-            self._wait.note(2 * (now - since))
-
-    # Requests
-
-    def _note_entries(self, now: Micros, fresh: list[Slot]) -> None:
-        """New entries: which of their messages are here?"""
-        frontier = self._frontier
-        for slot in fresh:
-            if not slot.destination or slot.sender == self._site:
-                continue
-            held = self._held[slot.sender]
-            for start, end in slot.numbers:
-                for seqno in range(start, end):
-                    if seqno not in held:
-                        slot.missing.add(seqno)
-            self._loose -= slot.count - len(slot.missing)
-            if slot.numbers[0][0] < frontier[slot.group][slot.sender]:
-                slot.missing.add(slot.numbers[0][0])  # announces what is committed: never to be counted
-            if slot.missing:
-                self._incomplete.append(slot)
-                self._plan_request(now, slot)
-
-    def _plan_request(self, now: Micros, slot: Slot) -> None:
-        origin = slot.sender
-        if origin in self._request_number:
-            return  # the timer runs
-        self._request_number[origin] = 0
-        self._missing_since[origin] = now
-        adaptive = self._request_wait_us == ADAPTIVE
-        wait_us = self._wait.us if adaptive else self._request_wait_us
-        if wait_us == 0 or (adaptive and self._highest[origin] > min(slot.missing)):
-            self._send_request(now, origin)
-        else:
-            self._outbox.set_timer(REQUEST, origin, now + wait_us)
-
-    def _send_request(self, now: Micros, origin: SiteId) -> None:
-        """Ask for everything that is missing of an origin, and again later."""
-        numbers = RangeSet()
-        for slot in self._incomplete:
-            if slot.sender == origin:
-                for seqno in sorted(slot.missing):
-                    numbers.add(seqno)
-        if not numbers or self._status != ACTIVE:
-            self._request_number.pop(origin, 0)
-            return
-        number = self._request_number.get(origin, 0)
-        self._request_number[origin] = number + 1
-        self._losses = True
-        if self._single_requests:
-            for seqno in numbers.values():
-                self._multicast(Request(self._ring.view, origin, number, (seqno, 1)))  # Req of the paper
-        else:
-            self._multicast(Request(self._ring.view, origin, number, numbers.to_wire(ENTRY_RANGES_MAX)))
-        self._outbox.set_timer(REQUEST, origin, now + (self._options.request_us << min(number, 3)))
-
-    def _on_request(self, now: Micros, source: SiteId, request: Request) -> None:
-        if self._status != ACTIVE or request.view != self._ring.view or source not in self._ring.place_of:
-            return
-        origin = request.origin
-        try:
-            numbers = rangeset_from_wire(request.ranges, ENTRY_RANGES_MAX)
-        except DecodeError:
-            self.stat_dropped += 1
-            return
-        if origin not in self._ring.place_of or numbers.count() > ENTRY_MESSAGES_MAX:
-            self.stat_dropped += 1
-            return
-        if origin == self._site:
-            self._answer_own(now, source, request.number, numbers)
-        else:
-            if self._is_substitute(source, origin, request.number):
-                self._answer_held(origin, numbers)
-            if not self._single_requests and self._request_number.get(origin, -1) >= 0:
-                self._hush(now, origin, numbers)
-
-    def _answer_own(self, now: Micros, source: SiteId, number: int, numbers: RangeSet) -> None:
-        """The sender sends again, to all, what it has not just sent again."""
-        single = self._single_requests
-        if not single:
-            if self._answered.get((source, self._site), -1) == number:
-                return  # a copy of a request
-            self._answered[(source, self._site)] = number
-        sent = 0
-        for seqno in numbers.values():
-            data = self._own.get(seqno)
-            if data is None or sent >= ANSWER_MESSAGES_MAX:
-                continue
-            since = now - self._resent_at.get(seqno, -1 << 60)
-            if not single and since < self._wait.us:
-                continue  # somebody else asked a moment ago
-            self._resent_at[seqno] = now
-            self._send_data(data)
-            sent += 1
-
-    def _is_substitute(self, source: SiteId, origin: SiteId, number: int) -> bool:
-        """Whether it falls to this site to answer a repeated request in the sender's place."""
-        if number == 0:
+    def announce(self, cycle: int, state: list[StateEntry], noted: list[TurnSlot]) -> bool:
+        """Append what this site has sent since its last turn: one entry for each run of messages to one group."""
+        ring = self._context.ring
+        pending = self.unannounced
+        if not pending:
             return False
-        others = [site for site in self._ring.members if site != source and site != origin]
-        return len(others) > 0 and others[(number - 1) % len(others)] == self._site
+        start = 0
+        run = 0
+        while start < len(pending) and run < RUNS_MAX:
+            group = self.own[pending[start]].group
+            numbers = RangeSet()
+            end = start
+            while end < len(pending) and end - start < ENTRY_MESSAGES_MAX and self.own[pending[end]].group == group:
+                if numbers.range_count() >= ENTRY_RANGES_MAX - 1:
+                    break
+                numbers.add(pending[end])
+                end += 1
+            slot = ring.make_slot(cycle, self._site, run, group, numbers.to_wire(ENTRY_RANGES_MAX))
+            assert slot is not None, "an own entry is well formed"
+            slot.counted = True
+            slot.kept = True
+            ring.slots[slot.place] = slot
+            state.append(StateEntry(self._site, cycle, run, group, 0, slot.ranges))
+            noted.append(TurnSlot(slot.place, group, self._site, True, slot.ranges))
+            start = end
+            run += 1
+        self.unannounced = pending[start:]
+        return True
 
-    def _answer_held(self, origin: SiteId, numbers: RangeSet) -> None:
-        held = self._held[origin]
-        sent = 0
-        for seqno in numbers.values():
-            data = held.get(seqno)
-            if data is not None and sent < ANSWER_MESSAGES_MAX:
-                self._send_data(data)
-                sent += 1
+    def take_pool(self, old: Token | None, window: int, state: tuple[StateEntry, ...]) -> int:
+        """Take from the shared half of the window what this site needs, but no more than its part among the busy."""
+        if window == 0:
+            return 0
+        half = window // 2
+        used = max(0, (old.used if old is not None else 0) - self._pool)
+        busy = {self._site}
+        for entry in state:
+            busy.add(entry.sender)
+        want = self.outstanding + self.unsent_bytes - half // self._context.ring.size
+        self._pool = max(0, min(want, half - used, half // len(busy)))
+        return used + self._pool
 
-    def _hush(self, now: Micros, origin: SiteId, numbers: RangeSet) -> None:
-        """Another asks for all that is missing here: its answer will come here too."""
-        for slot in self._incomplete:
-            if slot.sender == origin:
-                for seqno in slot.missing:
-                    if not numbers.contains(seqno):
-                        return
-        self._outbox.set_timer(REQUEST, origin, now + self._options.request_us)
+    # Ordered
 
-    # Hurry
+    def forget(self, slot: Slot) -> list[Data]:
+        """An entry of this site is ordered; its messages, if all were here."""
+        messages: list[Data] = []
+        for start, end in slot.numbers:
+            for seqno in range(start, end):
+                data = self.own.pop(seqno, None)
+                if data is not None:
+                    self.outstanding -= len(data.payload) + MESSAGE_OVERHEAD
+                    messages.append(data)
+        return messages if len(messages) == slot.count else []
 
-    def _send_hurry(self, now: Micros) -> None:
-        """Ask the owner of an idle token for it."""
-        ring = self._ring
-        hurry = Hurry(ring.view, ring.turn)
-        if self._options.token_to == "all":
-            self._outbox.send(ring.owner(), hurry)
-        else:
-            self._multicast(hurry)  # where the token is, is not known
-        self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us)
+    def start_view(self) -> None:
+        """What is still to be ordered is announced in the new view, maybe again; but not what that takes over."""
+        ring = self._context.ring
+        carried: set[int] = set()
+        for slot in ring.slots.values():
+            if slot.sender == self._site:
+                for start, end in slot.numbers:
+                    carried.update(range(start, end))
+        for seqno in sorted(self.own):
+            if seqno < self._order.frontier[self.own[seqno].group][self._site]:
+                del self.own[seqno]
+        waiting = set(self.unsent)
+        rest = [seqno for seqno in sorted(self.own) if seqno not in carried]
+        self.unsent = [seqno for seqno in rest if seqno in waiting or not ring.destinations[self.own[seqno].group]]
+        later = set(self.unsent)
+        self.unannounced = [seqno for seqno in rest if seqno not in later]
+        self.outstanding = self._bytes_of(self.unannounced) + self._bytes_of(sorted(carried))
+        self.unsent_bytes = self._bytes_of(self.unsent)
+        self._pool = 0
+        self.blocked_sites = []
+        self.overloaded = False
+
+    def _bytes_of(self, numbers: list[int]) -> int:
+        total = 0
+        for seqno in numbers:
+            data = self.own.get(seqno)
+            if data is not None:
+                total += len(data.payload) + MESSAGE_OVERHEAD
+        return total
+
+    def floor(self) -> int:
+        """No own message with a smaller number is still to be ordered."""
+        return min(self.own) if self.own else self._numbers.following
+
+    # Records
+
+    def following(self) -> int:
+        """The next number, for a checkpoint."""
+        return self._numbers.following
+
+    def resume(self, following: int) -> None:
+        self._numbers.resume(max(following, self._numbers.following))
+
+    def recall(self, data: Data) -> None:
+        self.own[data.seqno] = data
+        self._numbers.recall(data.seqno)
+
+    def finish_recall(self) -> None:
+        """Everything that is not ordered waits to be sent."""
+        for seqno in sorted(self.own):
+            if seqno < self._order.frontier[self.own[seqno].group][self._site]:
+                del self.own[seqno]
+        self.unsent = sorted(self.own)
+        self.unsent_bytes = self._bytes_of(self.unsent)
+
+    def append_own(self, records: list[Record]) -> None:
+        """For a checkpoint."""
+        for data in self.own.values():
+            records.append(Own(data.group, data.seqno, data.payload))

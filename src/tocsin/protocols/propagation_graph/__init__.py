@@ -18,7 +18,6 @@ from tocsin.protocols.propagation_graph.messages import (
     Null,
     Pass,
     Places,
-    Plan,
     Prepare,
     Ready,
     Report,
@@ -29,6 +28,7 @@ from tocsin.protocols.propagation_graph.messages import (
 from tocsin.protocols.propagation_graph.options import RANGES, RETENTION, SMALL, PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import (
     Asked,
+    Closed,
     Counted,
     Decide,
     Forgotten,
@@ -56,12 +56,12 @@ PROTOCOL: Protocol = Protocol(
     options=PropagationGraphOptions,
     messages=(
         *(Submit, Pass, Close, Null, Ack),
-        *(Change, Plan, Heard, Ask, Places),
+        *(Change, Heard, Ask, Places),
         *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply, Gone),
     ),
     records=(
         *(Sent, Passed, Opened, Asked, Planned, Counted),
-        *(Known, Settled, Staged, Summary),
+        *(Known, Settled, Staged, Closed, Summary),
         *(Promised, Voted, Learned, Decide, Kept, Lacking, Forgotten),
     ),
     ranges=RANGES,
@@ -88,7 +88,6 @@ PROTOCOL: Protocol = Protocol(
         note="atomic: what needs a failed site waits for it; non-atomic: net of rollbacks, and a majority must be up",
     ),
     limits=limits_of,
-    neglects=("held: messages in a quiet group", "quiet: (bound 60 s)"),
     liveness_us=15_000_000,
     variations={"failures": ("atomic", "non_atomic")},
     expects=("views", "rollbacks"),

@@ -1,20 +1,20 @@
 """Atomic delivery and dynamic groups: sections 5.2.2 and 5.1 of the paper.
 
 What needs a failed site waits for it, and goes on where it left off when it is back: all that takes is stable storage.
-So graphs change only because groups do. The manager decides on graphs; Close carries them through the trees.
+So graphs change only because groups do. Which graph is next is decided by ballot (manager.py); Close carries it down
+the trees that it ends.
 
 | paper                                               | here                                                   |
 |-----------------------------------------------------|--------------------------------------------------------|
-| the manager computes a new graph                    | `Manager.decide`: on the groups; all compute the forest |
-| Close, to each root and down to every node          | `Plan` to the roots, `Close` as the last message of every edge |
-| Open, with the new graph                            | the Close brings it: who has closed a graph opens the next |
-| graph numbers; messages of a graph not yet open wait | `Decision.number`, `Held`                              |
-| queued messages are re-routed                       | `_switch`: sources turn to the new primary destination  |
+| the manager computes a new graph                    | manager.py, successor.py                               |
+| Close, to each root and down to every node          | `Decided`, `_follow`; `Close`, the last of every edge  |
+| Open, with the new graph                            | the Close brings it: who has closed a tree opens the next |
+| graph numbers; messages of a graph not yet open wait | `Decision.since`, `Held`                              |
+| queued messages are re-routed                       | `_learn`: sources turn to the new primary destination   |
 
-Every site hears of every graph, in order: from its parent in the graph before, or from the manager if nobody is above
-it. A site leaves a graph when its Close has come, that is, with all messages of the graph that concern it; so what is
-ordered in one graph comes, at every site, before what is ordered in the next. Nobody waits for anybody else, but for
-the places of sources (counting.py).
+A site leaves a tree when its Close has come, that is, with all messages of the tree that concern it; so what is ordered
+in one tree comes, at every site of both, before what is ordered in the next. Nobody waits for anybody else, but for the
+places of sources (counting.py). A tree that a change does not touch stays open.
 """
 
 from typing import Final
@@ -24,30 +24,41 @@ from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.counting import COUNT, Counting
+from tocsin.protocols.propagation_graph.edges import BACKOFF_MAX
 from tocsin.protocols.propagation_graph.held import Held
-from tocsin.protocols.propagation_graph.manager import MANAGE, Manager
+from tocsin.protocols.propagation_graph.manager import MANAGE, PUSH, Manager
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
 from tocsin.protocols.propagation_graph.messages import (
+    Accept,
+    Accepted,
     Ack,
     Ask,
     Change,
     Close,
+    Decided,
     Decision,
     Heard,
+    Hello,
     Null,
     Pass,
     Places,
-    Plan,
+    Prepare,
+    Report,
     Submit,
 )
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.parent import NOT_FOR_US
-from tocsin.protocols.propagation_graph.records import Counted, Opened, Planned, Summary
+from tocsin.protocols.propagation_graph.records import Counted, Opened, Planned, Promised, Voted
 from tocsin.protocols.propagation_graph.recovery import Recovery
-from tocsin.protocols.propagation_graph.soundness import is_sound_decision
+from tocsin.protocols.propagation_graph.soundness import is_sound_configuration, is_sound_tree
 from tocsin.protocols.propagation_graph.stage import Stage
+from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
+OLD: Final = "OLD"  # after a restart: messages of old graphs are kept here that everybody may have
+BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
+
+ASKED_MAX: Final = 3  # times that a manager is asked in vain before the asker is manager itself
 
 
 class AtomicRecovery(Recovery):
@@ -64,7 +75,6 @@ class AtomicRecovery(Recovery):
     ) -> None:
         self._site = setup.site
         self._sites = setup.sites
-        self._manager_site: SiteId = min(options.manager, setup.sites - 1)
         self._resend_us: int = options.resend_us
         self._passing = passing
         self._graphs = passing.graphs
@@ -74,112 +84,162 @@ class AtomicRecovery(Recovery):
         self._manager = Manager(setup, options, passing.graphs, records, outbox)
         self._counting = Counting(setup, options, passing.graphs, passing.places, records, outbox)
         self._held = Held()
-        self._coming: dict[int, Decision] = {}  # from the manager, not yet open here; by number
         self._change_armed = False  # CHANGE is set
+        self._asked_in_vain = 0  # times
+        self._behind_armed = False  # BEHIND is set
+        self._behind = 0  # times that it was
 
     def is_settled(self) -> bool:
-        return self._manager.is_settled() and not self._coming
+        return self._manager.is_settled() and not self._is_behind()
+
+    def _is_behind(self) -> bool:
+        """Whether the tree that this site is in has ended."""
+        newest = self._graphs.newest
+        return newest.number > self._graphs.present.number and ends_tree(newest, self._graphs.decision(), self._site)
 
     # Starting
 
     def start(self, now: Micros, decision: Decision) -> None:
-        self._manager.start(decision)
+        """Everybody knows the first graph."""
 
     def resume(self, now: Micros) -> None:
         self._counting.ask(now)
         self._passing.sources.pump_all(now)
         self.ask(now)
-        self._manager.tell(now)
-        for decision in self._manager.decisions():
-            if decision.number > self._graphs.present.number:
-                self._take_plan(now, decision)
+        self._manager.resume(now)
+        self._follow(now)
+        self._ask_parents(now)
+
+    def _ask_parents(self, now: Micros) -> None:
+        """Of old graphs: a parent that everybody has told everything says no more by itself; ask until it has."""
+        is_waiting = False
+        for number in sorted(self._graphs.stages):
+            stage = self._graphs.stages[number]
+            if stage is not self._graphs.present and stage.parent >= 0 and stage.log:
+                self._passing.parent.owe_ack(now, stage)
+                is_waiting = True
+        if is_waiting:
+            self._outbox.set_timer(OLD, 0, now + 16 * self._resend_us)
 
     def recall(self, record: Record) -> None:
         if isinstance(record, Opened):
             self._recall_opened(record.decision)
         elif isinstance(record, Planned):
-            self._manager.note(record.decision)
+            self._graphs.learn(record.decision)
+            self._manager.recall_newest(record.decision)
+            self._asked.on_graph(record.decision)
+        elif isinstance(record, (Promised, Voted)):
+            self._manager.recall(record)
         elif isinstance(record, Counted):
             self._passing.places.on_counted(record)
-        elif isinstance(record, Summary):
-            self._manager.forget_all()
 
     def _recall_opened(self, decision: Decision) -> None:
         if decision.number > 0:
             self._switch(decision)
         else:
             self._graphs.restart(decision)
-            self._manager.start(decision)
 
     def records_needed(self) -> int:
-        return len(self._manager.decisions())
+        return 3
 
     def fold(self) -> list[Record]:
-        return [Planned(decision) for decision in self._manager.decisions()]
+        return [Planned(self._graphs.newest), *self._manager.fold()]
 
     # Asking for a change
 
     def ask(self, now: Micros) -> None:
+        """Of the manager; in vain several times, of oneself."""
+        manager = self._graphs.newest.by
+        is_manager = manager == self._site or self._asked_in_vain >= ASKED_MAX
         for change in self._asked.changes():
-            if self._manager_site == self._site:
-                self._on_change(now, self._site, change)
+            if is_manager:
+                self._maybe_learn(now, self._manager.note_change(now, self._site, change))
             else:
-                self._outbox.send(self._manager_site, change)
+                self._outbox.send(manager, change)
         if not self._asked.is_empty() and not self._change_armed:
             self._change_armed = True
-            self._outbox.set_timer(CHANGE, 0, now + 2 * self._resend_us)
-
-    def _on_change(self, now: Micros, asker: SiteId, change: Change) -> None:
-        if self._site == self._manager_site:
-            decision = self._manager.decide(now, asker, change)
-            if decision is not None:
-                self._take_plan(now, decision)
+            delay = 2 * self._resend_us << min(self._asked_in_vain, BACKOFF_MAX)
+            self._outbox.set_timer(CHANGE, 0, now + delay)
 
     # What comes
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, (Pass, Close, Submit)) and message.graph > self._graphs.present.number:
-            self._held.put(source, message)
+            self._hold(source, message)
         elif isinstance(message, Pass):
             self._on_pass(now, source, message)
         elif isinstance(message, Submit):
-            self._passing.primary.on_submit(now, source, message)
+            self._on_submit(now, source, message)
         elif isinstance(message, Ack):
-            self._passing.on_ack(now, source, message)
+            self._on_ack(now, source, message)
         elif isinstance(message, Null):
             self._on_null(now, source, message)
         elif isinstance(message, Close):
             self._on_close(now, source, message)
-        elif isinstance(message, Plan):
-            self._on_plan(now, source, message)
-        elif isinstance(message, Heard):
-            self._manager.on_heard(source, message)
-        elif isinstance(message, Change):
-            self._on_change(now, source, message)
         elif isinstance(message, Ask):
             self._counting.on_ask(source, message)
         elif isinstance(message, Places):
             self._on_places(now, source, message)
+        else:
+            self._on_manager_message(now, source, message)
+
+    def _on_manager_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        manager = self._manager
+        if isinstance(message, Change):
+            self._maybe_learn(now, manager.note_change(now, source, message))
+        elif isinstance(message, Decided):
+            self._on_decided(now, source, message.decision)
+        elif isinstance(message, Heard):
+            self._maybe_learn(now, manager.on_heard(now, source, message))
+        elif isinstance(message, Hello):
+            self._on_hello(source, message)
+        elif isinstance(message, Prepare):
+            manager.on_prepare(now, source, message)
+        elif isinstance(message, Report):
+            self._maybe_learn(now, manager.on_report(now, source, message))
+        elif isinstance(message, Accept):
+            manager.on_accept(now, source, message)
+        elif isinstance(message, Accepted):
+            self._maybe_learn(now, manager.on_accepted(source, message))
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == COUNT:
             self._counting.on_timer(now, key)
         elif timer == CHANGE:
             self._change_armed = False
+            self._asked_in_vain += 1
             self.ask(now)
-        elif timer == MANAGE:
-            self._manager.on_timer(now)
+        elif timer == OLD:
+            self._ask_parents(now)
+        elif timer == BEHIND:
+            self._behind_armed = False
+            self._on_behind(now)
+        elif timer in (MANAGE, PUSH):
+            self._maybe_learn(now, self._manager.on_timer(now, timer))
+
+    def _hold(self, source: SiteId, message: Pass | Close | Submit) -> None:
+        """A message of a graph that is not yet open here: perhaps this site has missed that it was decided."""
+        if message.graph > self._graphs.newest.number and self._held.is_empty():
+            self._outbox.send(source, Hello(self._graphs.newest.number))
+        self._held.put(source, message)
 
     def _on_pass(self, now: Micros, source: SiteId, message: Pass) -> None:
         stage = self._graphs.find(message.graph)
         if stage is not None and source == stage.parent:
             number = self._passing.parent.number_of(message)
             if number != NOT_FOR_US:
+                self._passing.parent.hear_stable(now, stage, message)
                 self._put_early(now, stage, number, message)
+
+    def _on_submit(self, now: Micros, source: SiteId, submit: Submit) -> None:
+        if submit.graph < self._graphs.present.number:
+            self._tell(source, submit.graph)
+        else:
+            self._passing.primary.on_submit(now, source, submit)
 
     def _on_close(self, now: Micros, source: SiteId, close: Close) -> None:
         stage = self._graphs.find(close.graph)
-        if stage is not None and source == stage.parent and self._is_sound(close.decision):
+        if stage is not None and source == stage.parent and is_sound_tree(close.decision, self._sites):
             self._put_early(now, stage, close.number, close)
 
     def _put_early(self, now: Micros, stage: Stage, number: int, message: Pass | Close) -> None:
@@ -188,13 +248,24 @@ class AtomicRecovery(Recovery):
         self._passing.parent.owe_ack(now, stage)
 
     def _take_early(self, now: Micros) -> None:
-        """Take what has come from the parent; if that is all of the graph, go on to the next."""
+        """Take what has come from the parent; if that is all of the tree, go on to the next."""
         decision = self._passing.parent.take_early(now)
-        if decision is not None:
-            self._maybe_close(now, decision)
+        if decision is not None and self._maybe_close(now, decision):
+            self._follow(now)
         self._passing.parent.watch_gap(now)
 
+    def _on_ack(self, now: Micros, source: SiteId, ack: Ack) -> None:
+        is_over = ack.graph < self._graphs.present.number and self._graphs.find(ack.graph) is None
+        if ack.stream == 0 and is_over:
+            if ack.stable < ack.end:  # everybody has all of it; the child has not heard, or has forgotten in a crash
+                self._outbox.send(source, Null(ack.graph, 0, ack.end, ack.end))
+        else:
+            self._passing.on_ack(now, source, ack)
+
     def _on_null(self, now: Micros, source: SiteId, null: Null) -> None:
+        if null.stream > 0 and null.graph < self._graphs.present.number:
+            self._tell(source, null.graph)
+            return
         is_known = self._passing.on_null(now, source, null)
         if not is_known and null.graph < self._graphs.present.number:  # it is over here: everybody has all of it
             self._outbox.send(source, Ack(null.graph, 0, null.end, null.end, null.stable, ()))
@@ -204,36 +275,86 @@ class AtomicRecovery(Recovery):
             self._passing.primary.on_counted(now, answer.group)
             self._passing.sources.pump_all(now)
             self._take_early(now)
-            self._open_coming(now)
+            self._follow(now)
+
+    # Who is behind
+
+    def _tell(self, target: SiteId, number: int) -> None:
+        """Somebody speaks of a graph that is over."""
+        if self._graphs.newest.number > number:
+            self._outbox.send(target, Decided(self._graphs.newest))
+
+    def _on_hello(self, source: SiteId, hello: Hello) -> None:
+        self._tell(source, hello.number)
+        if hello.number > self._graphs.newest.number:
+            self._outbox.send(source, Hello(self._graphs.newest.number))
+
+    def _on_decided(self, now: Micros, source: SiteId, decision: Decision) -> None:
+        if not is_sound_configuration(decision, self._sites):
+            return
+        if decision.number > self._graphs.newest.number:
+            self._learn(now, decision)
+        self._outbox.send(source, Heard(self._graphs.newest.number, self._graphs.present.number))
+
+    def _watch_behind(self, now: Micros) -> None:
+        if self._is_behind() and not self._behind_armed:
+            self._behind_armed = True
+            delay = 4 * self._resend_us << min(self._behind, BACKOFF_MAX)
+            self._outbox.set_timer(BEHIND, 0, now + delay)
+
+    def _on_behind(self, now: Micros) -> None:
+        """Perhaps the parent has not heard, and the manager is down."""
+        parent = self._graphs.present.parent
+        if self._is_behind():
+            self._behind += 1
+            if parent >= 0:
+                self._outbox.send(parent, Decided(self._graphs.newest))
+            self._watch_behind(now)
 
     # From one graph to the next
 
-    def _is_sound(self, decision: Decision) -> bool:
-        return is_sound_decision(decision, self._graphs.decision(), self._sites)
+    def _maybe_learn(self, now: Micros, decision: Decision | None) -> bool:
+        """Whether this site, as manager, has just brought a decision about."""
+        if decision is not None:
+            self._learn(now, decision)
+        return decision is not None
 
-    def _on_plan(self, now: Micros, source: SiteId, plan: Plan) -> None:
-        if source == self._manager_site and self._is_sound(plan.decision):
-            if plan.decision.number <= self._graphs.present.number:
-                self._outbox.send(source, Heard(plan.decision.number))
-            else:
-                self._take_plan(now, plan.decision)
+    def _learn(self, now: Micros, decision: Decision) -> None:
+        """A newer graph is decided: sources turn to its primary destinations, roots close."""
+        following: Decision | None = decision
+        while following is not None:
+            self._records.persist(Planned(following))
+            self._graphs.learn(following)
+            self._asked.on_graph(following)
+            self._asked_in_vain = 0
+            self._passing.outlets.start_graph()
+            following = self._manager.on_newest(now, following)
+        self._follow(now)
+        self._passing.sources.pump_all(now)
 
-    def _take_plan(self, now: Micros, decision: Decision) -> None:
-        self._coming[decision.number] = decision
-        self._open_coming(now)
+    def _follow(self, now: Micros) -> None:
+        """Nobody is above this site: it closes its tree when the graph that ends it is decided."""
+        while self._graphs.present.parent < 0:
+            following = self._next_graph()
+            if following is None or not self._maybe_close(now, following):
+                break
+        self._watch_behind(now)
 
-    def _open_coming(self, now: Micros) -> None:
-        """Nobody is above this site: it closes when the manager says so."""
-        following = self._coming.get(self._graphs.present.number + 1)
-        while following is not None and self._graphs.present.parent < 0 and self._maybe_close(now, following):
-            if self._manager_site != self._site:
-                self._outbox.send(self._manager_site, Heard(following.number))
-            following = self._coming.get(self._graphs.present.number + 1)
+    def _next_graph(self) -> Decision | None:
+        """The graph that ends this site's tree, if that is decided."""
+        present = self._graphs.decision()
+        newest = self._graphs.newest
+        for graph in newest.pending:
+            if graph.number > present.number and ends_tree(opened_as(graph), present, self._site):
+                return opened_as(graph)
+        if newest.number > present.number and ends_tree(newest, present, self._site):
+            return bare(newest)
+        return None
 
     def _maybe_close(self, now: Micros, decision: Decision) -> bool:
-        """Close the present graph and open the next, if that is this one and this site may."""
+        """Close the present tree and open the next, if this site may."""
         closed = self._graphs.present
-        if decision.number != closed.number + 1 or not self._counting.is_settled():
+        if decision.number <= closed.number or not self._counting.is_settled():
             return False
         self._records.persist(Opened(decision))
         self._switch(decision)
@@ -241,23 +362,24 @@ class AtomicRecovery(Recovery):
         return True
 
     def _switch(self, decision: Decision) -> None:
-        """Close the present graph and open the next; also when records are read back after a crash."""
+        """Close the present tree and open the next; also when records are read back after a crash."""
         closed = self._graphs.present
         closed.close(decision)
         opened = self._graphs.add(decision)
         self._passing.places.join(closed.graph, opened.graph)
         self._passing.start_graph()
-        self._asked.on_graph(decision)
-        for number in sorted(self._coming):
-            if number <= decision.number:
-                del self._coming[number]
 
     def _open(self, now: Micros, closed: Stage) -> None:
-        """What opening a graph makes this site do."""
+        """What opening a tree makes this site do."""
+        decision = self._graphs.decision()
+        self._behind = 0
         self._passing.application.see_graph(closed, self._graphs.present)
         self._passing.children.pump_all(now, closed)
         self._passing.children.progress(now, closed)
         self._passing.parent.start_graph()
+        manager = self._graphs.newest.by
+        if self._site in decision.concerned and manager != self._site:
+            self._outbox.send(manager, Heard(self._graphs.newest.number, decision.number))
         self._counting.ask(now)
         self._passing.sources.pump_all(now)
         for source, message in self._held.take_all():

@@ -18,6 +18,7 @@ class GraphBallots:
     def __init__(self, setup: Setup, records: Records) -> None:
         self._site: SiteId = setup.site
         self._records = records
+        self.number = 0  # of the graph that they are about
         self.cast: Ballots[Decision] = Ballots(setup.sites)
 
     def next_of_own(self) -> int:
@@ -33,22 +34,34 @@ class GraphBallots:
         self.cast.vote(ballot, decision)
         self._records.persist(Voted(ballot, decision))
 
-    def start_graph(self) -> None:
-        self.cast.start_over()
+    def start_graph(self, number: int) -> None:
+        """They are about the graph with this number now. Who catches up has been further already."""
+        if number > self.number:
+            self.number = number
+            self.cast.start_over()
 
     # Checkpoints
 
     def recall_promise(self, record: Promised) -> None:
-        self.cast.promise(record.ballot)
+        self.start_graph(record.number)
+        if record.number == self.number:
+            self.cast.promise(record.ballot)
 
     def recall_vote(self, record: Voted) -> None:
-        self.cast.vote(record.ballot, record.decision)
+        self.start_graph(record.decision.number)
+        if record.decision.number == self.number:
+            self.cast.vote(record.ballot, record.decision)
 
-    def fold(self, number: int) -> list[Record]:
-        """`number`: of the graph that they are about."""
+    def recall(self, record: Record) -> None:
+        if isinstance(record, Promised):
+            self.recall_promise(record)
+        elif isinstance(record, Voted):
+            self.recall_vote(record)
+
+    def fold(self) -> list[Record]:
         records: list[Record] = []
         if self.cast.promised:
-            records.append(Promised(number, self.cast.promised))
+            records.append(Promised(self.number, self.cast.promised))
         if self.cast.voted is not None:
             records.append(Voted(self.cast.voted_in, self.cast.voted))
         return records

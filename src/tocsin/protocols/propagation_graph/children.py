@@ -62,12 +62,12 @@ class Children:
         """The newest message of a graph, in one multicast, to all children concerned that have got everything before
         it."""
         together: list[SiteId] = []
-        numbers: list[tuple[int, int]] = []
+        numbers: list[tuple[int, int, int]] = []
         for child in stage.graph.routes.get(record.group, []):
             edge = stage.edges[child]
             if edge.may_send_last(self._window):
                 together.append(child)
-                numbers.append((child, edge.next_send))
+                numbers.append((child, edge.next_send, edge.floor))
                 edge.sent()
             self._arm(now, stage, child, edge)
         if together:
@@ -86,9 +86,10 @@ class Children:
             self.pump(now, stage, child)
 
     def _send_number(self, stage: Stage, child: SiteId, number: int) -> None:
-        record = stage.entry(stage.edges[child].index_of(number))
+        edge = stage.edges[child]
+        record = stage.entry(edge.index_of(number))
         if record is not None:
-            self._outbox.send(child, _pass(record, ((child, number),)))
+            self._outbox.send(child, _pass(record, ((child, number, edge.floor),)))
         elif stage.closing is not None:
             self._outbox.send(child, Close(stage.number, number, stage.closing))
 
@@ -189,7 +190,7 @@ class Children:
         return released
 
 
-def _pass(record: Passed, edges: tuple[tuple[int, int], ...]) -> Pass:
+def _pass(record: Passed, edges: tuple[tuple[int, int, int], ...]) -> Pass:
     return Pass(
         record.graph,
         edges,

@@ -1,8 +1,8 @@
 """How far the sources have got in a group that this site has joined: it asks who knows (section 5.1, atomic).
 
 A primary destination must know the next place of each source. Members know it, having all of the group's messages. A
-new member asks the primary destination of the graph before, which has closed that graph then; until it knows, it orders
-nothing in the group and closes no graph.
+new member asks the one that was primary destination in the tree before (`Decision.knowing`), which answers once it has
+closed that tree; until it knows, it orders nothing in the group and closes no graph.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.graphs import Graphs
-from tocsin.protocols.propagation_graph.messages import Ask, Decision, Places
+from tocsin.protocols.propagation_graph.messages import Ask, Places
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.places import SourcePlaces
 from tocsin.protocols.propagation_graph.records import Counted
@@ -52,32 +52,24 @@ class Counting:
             self.on_timer(now, group)
 
     def on_timer(self, now: Micros, group: GroupId) -> None:
-        previous = self._graphs.previous
-        if not self._places.is_counted(group) and previous is not None:
-            before = self._primary_before(previous, group)
-            if before >= 0 and before != self._site:
-                self._outbox.send(before, Ask(self._graphs.present.number, group))
+        if group in self._awaited():
+            knows, ended = self._graphs.decision().knowing[group]
+            self._outbox.send(knows - 1, Ask(self._graphs.present.number, group, ended))
             self._outbox.set_timer(COUNT, group, now + 2 * self._resend_us)
 
-    def _primary_before(self, previous: Decision, group: GroupId) -> SiteId:
-        stage = self._graphs.find(previous.number)
-        graph = stage.graph if stage is not None else self._graphs.graph_of(previous)
-        return graph.primary_of(group)
-
     def on_ask(self, source: SiteId, ask: Ask) -> None:
-        """Answer when the graph before the asker's is closed here and the places at its end are known here."""
-        if self._graphs.present.number < ask.graph:
+        """Answer when the tree that is asked about is closed here and the places at its end are known here."""
+        if self._graphs.present.number < ask.ended:
             return
-        if not self._places.is_counted(ask.group) and self._places.joined_in(ask.group) < ask.graph:
+        if not self._places.is_counted(ask.group) and self._places.joined_in(ask.group) < ask.ended:
             return
         self._outbox.send(source, Places(ask.graph, ask.group, tuple(self._places.of_group(ask.group))))
 
     def on_places(self, source: SiteId, answer: Places) -> bool:
         """Whether the places in the group were not known here, and are now."""
-        previous = self._graphs.previous
-        if answer.graph != self._graphs.present.number or self._places.is_counted(answer.group) or previous is None:
+        if answer.graph != self._graphs.present.number or answer.group not in self._awaited():
             return False
-        if source != self._primary_before(previous, answer.group):
+        if source + 1 != self._graphs.decision().knowing[answer.group][0]:
             return False
         record = Counted(answer.group, tuple([pair for pair in answer.places if pair[0] < self._sites]))
         self._records.persist(record)

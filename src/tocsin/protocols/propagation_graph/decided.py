@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tocsin.core.machine import Outbox, SiteId
+from tocsin.core.machine import GroupId, Outbox, SiteId
 from tocsin.protocols.propagation_graph.messages import Decided, Decision
 
 DECISIONS_SENT_MAX: Final = 4  # in answer to one Hello
@@ -39,6 +39,20 @@ class DecidedGraphs:
             for number in sorted(self._by_number):
                 if number < decision.number:
                     del self._by_number[number]
+
+    def ends(self) -> dict[tuple[GroupId, int], int]:
+        """By group and graph: how many messages of it count, of groups that were dead."""
+        found: dict[tuple[GroupId, int], int] = {}
+        for decision in self._by_number.values():
+            for group, graph, final in decision.ends:
+                found[(group, graph)] = final
+        return found
+
+    def send_ends(self, target: SiteId, groups: list[GroupId], graph: int) -> None:
+        """Tell a site that waits for the ends of dead groups of this graph, if they are known here."""
+        for number in sorted(self._by_number):
+            if [end for end in self._by_number[number].ends if end[0] in groups and end[1] == graph]:
+                self.send(target, number)
 
     def send(self, target: SiteId, number: int) -> None:
         """Tell a site of a graph, if it is known here."""

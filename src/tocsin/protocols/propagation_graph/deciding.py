@@ -11,15 +11,16 @@ A ballot belongs to one manager. Who has answered a ballot takes nothing more in
 smaller one. A graph for which a majority has voted is decided; any later manager hears of it from one of them, and
 proposes it again. So there is one graph for each number, whatever fails and whoever is suspected.
 
-Between the phases the survivors get what they lack from one another. Only then they vote, so that once a graph may be
-decided every site in it has all that counts: a survivor that fails now takes nothing with it that another needs.
+Between the phases the survivors get what they lack from one another. Only then votes are asked for, so that once a
+graph may be decided every survivor has all that counts: one that fails now takes nothing with it that another needs.
+Who is left out votes, too: it has stopped, and goes the way of those who are away.
 
 A method that may decide returns the graph that is decided, or None.
 """
 
 from typing import Final
 
-from tocsin.core.machine import Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
@@ -30,7 +31,6 @@ from tocsin.protocols.propagation_graph.messages import (
     Accepted,
     Decided,
     Decision,
-    Hello,
     Install,
     Prepare,
     Ready,
@@ -40,6 +40,7 @@ from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.places import SourcePlaces
 from tocsin.protocols.propagation_graph.proposal import Proposal
 from tocsin.protocols.propagation_graph.soundness import is_sound_next
+from tocsin.protocols.propagation_graph.standing import Standing
 from tocsin.protocols.propagation_graph.wishes import Wishes
 
 GRACE: Final = "GRACE"  # enough waiting for reports
@@ -58,6 +59,7 @@ class Deciding:
         detector: Detector,
         wishes: Wishes,
         decided: DecidedGraphs,
+        standing: Standing,
         ballots: GraphBallots,
         fetching: Fetching,
         outbox: Outbox,
@@ -72,6 +74,7 @@ class Deciding:
         self._detector = detector
         self._wishes = wishes
         self._decided = decided
+        self._standing = standing
         self._ballots = ballots
         self._fetching = fetching
         self._outbox = outbox
@@ -83,9 +86,9 @@ class Deciding:
 
     def prepare(self, now: Micros) -> Decision | None:
         """Be the manager."""
-        present = self._graphs.decision()
+        present = self._standing.base()
         ballot = self._ballots.next_of_own()
-        self._proposal.start(ballot, present, self._wishes.changes)
+        self._proposal.start(ballot, present, self._wishes.changes, self._wishes.revivals)
         joined = self._proposal.joined
         self._promise(present.number + 1, ballot)
         self._proposal.add_report(self._site, self._report(ballot, joined))
@@ -99,7 +102,7 @@ class Deciding:
         proposal = self._proposal
         if proposal.ballot == 0 or self._decided.learned is not None:
             return
-        present = self._graphs.decision()
+        present = self._standing.base()
         decision = proposal.decision
         if decision is None:
             suspects = self._detector.suspects
@@ -111,7 +114,7 @@ class Deciding:
             if behind:
                 self._outbox.multicast(behind, Install(proposal.ballot, decision))
         else:
-            asked = [site for site in self._others if not proposal.has_accept(site) and site not in decision.away]
+            asked = [site for site in self._others if not proposal.has_accept(site)]
             if asked:
                 self._outbox.multicast(asked, Accept(proposal.ballot, decision))
         self._outbox.set_timer(PUSH, 0, now + self._resend_us)
@@ -124,22 +127,19 @@ class Deciding:
 
     def _report(self, ballot: int, joined: tuple[int, ...]) -> Report:
         stage = self._graphs.present
+        cast = self._ballots.cast
+        voted = () if cast.voted is None else (cast.voted,)
+        if self._standing.is_waiting():
+            return Report(self._standing.base().number + 1, ballot, cast.voted_in, voted, (), (), True)
         ranks = [stage.rank(group) for group in range(len(stage.graph.decision.groups))]
-        voted = self._ballots.cast.voted
-        return Report(
-            stage.number + 1,
-            ballot,
-            self._ballots.cast.voted_in,
-            () if voted is None else (voted,),
-            tuple(ranks),
-            tuple(self._places.of_groups(joined)),
-        )
+        places = self._places.of_groups(joined)
+        return Report(stage.number + 1, ballot, cast.voted_in, voted, tuple(ranks), tuple(places))
 
     def on_prepare(self, now: Micros, source: SiteId, prepare: Prepare) -> None:
-        present = self._graphs.present.number
+        present = self._standing.base().number
         if prepare.number > present + 1:
-            self._outbox.send(source, Hello(present))
-        elif prepare.number <= present or self._decided.learned is not None:
+            self._standing.say(source)
+        elif prepare.number <= present or self._decided.find(prepare.number) is not None:
             self._decided.send(source, prepare.number)
         elif prepare.ballot > self._ballots.cast.promised and prepare.ballot < BALLOT_MAX:
             self._proposal.stop()
@@ -166,8 +166,8 @@ class Deciding:
         proposal = self._proposal
         if proposal.decision is not None or proposal.ballot == 0 or self._decided.learned is not None:
             return None
-        present = self._graphs.decision()
-        if not proposal.may_decide(present) or not (enough or self._have_all_reported(present)):
+        present = self._standing.base()
+        if not proposal.may_decide() or not (enough or self._have_all_reported(present)):
             return None
         self._outbox.cancel_timer(GRACE, 0)
         decision = proposal.propose(present)
@@ -194,7 +194,7 @@ class Deciding:
             self.next = install.decision
             self._next_from = source
             return self.gather(now)
-        if self.next == install.decision and not self._fetching.missing(install.decision):
+        if self.next == install.decision and not self._missing(install.decision):
             return self._say_ready(now)  # the first answer was lost
         return None
 
@@ -203,15 +203,21 @@ class Deciding:
         decision = self.next
         if decision is None or self._decided.learned is not None:
             return None
-        missing = self._fetching.missing(decision)
+        missing = self._missing(decision)
         if missing:
             self._fetching.fetch(now, decision, missing)
             return None
         self._fetching.stop()
         return self._say_ready(now)
 
+    def _missing(self, decision: Decision) -> list[tuple[GroupId, int]]:
+        """What counts and is not here; who is away in that graph gets it later."""
+        if self._site in decision.away:
+            return []
+        return self._fetching.missing(decision)
+
     def _say_ready(self, now: Micros) -> Decision | None:
-        number = self._graphs.present.number + 1
+        number = self._standing.base().number + 1
         if self._next_from == self._site:
             return self.on_ready(self._site, Ready(number, self._proposal.ballot))
         self._outbox.send(self._next_from, Ready(number, self._ballots.cast.promised))
@@ -223,7 +229,7 @@ class Deciding:
         if decision is None or ready.ballot != proposal.ballot or not self._is_about_next(ready.number):
             return None
         proposal.add_ready(source)
-        if self._ballots.cast.voted_in == proposal.ballot or proposal.not_ready(self._graphs.decision(), decision):
+        if self._ballots.cast.voted_in == proposal.ballot or proposal.not_ready(self._standing.base(), decision):
             return None  # the second phase has begun, or somebody lacks something
         self._ballots.vote(proposal.ballot, decision)
         proposal.add_accept(self._site)
@@ -233,16 +239,14 @@ class Deciding:
     # Second phase
 
     def _is_about_next(self, number: int) -> bool:
-        return number == self._graphs.present.number + 1
+        return number == self._standing.base().number + 1
 
     def _is_sound_next(self, decision: Decision) -> bool:
-        return is_sound_next(decision, self._graphs.decision(), self._sites)
+        return is_sound_next(decision, self._standing.base(), self._sites)
 
     def on_accept(self, source: SiteId, accept: Accept) -> None:
         if self._decided.learned is not None or not self._is_sound_next(accept.decision):
             return
-        if self._site in accept.decision.away:
-            return  # those who vote have all that counts
         if self._ballots.cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != self._ballots.cast.voted_in:
                 if accept.ballot > self._ballots.cast.promised:
@@ -277,5 +281,5 @@ class Deciding:
     def start_graph(self) -> None:
         """Another graph is the present one; nothing is decided about the one after it."""
         self.next = None
-        self._ballots.start_graph()
+        self._ballots.start_graph(self._standing.base().number + 1)
         self._proposal.start_graph()

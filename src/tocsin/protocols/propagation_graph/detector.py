@@ -35,6 +35,7 @@ class Detector:
         self._outbox = outbox
         self._silence: dict[SiteId, int] = {}  # parent and children: periods without a word
         self.suspects: set[SiteId] = set()  # they do not answer
+        self._turn = 0  # whom a site without neighbours asks next
 
     def watch(self, now: Micros) -> None:
         """Begin to watch the neighbours in the present graph."""
@@ -48,6 +49,13 @@ class Detector:
 
     def await_beat(self, now: Micros) -> None:
         self._outbox.set_timer(BEAT, 0, now + self._null_us)
+
+    def stranger(self) -> SiteId:
+        """A site without neighbours hears of no graph: whom it asks now, one after another; -1 if it has some."""
+        if self._silence or self._sites == 1:
+            return -1
+        self._turn = (self._turn + 1) % self._sites
+        return self._turn if self._turn != self._site else (self._turn + 1) % self._sites
 
     def hear(self, source: SiteId) -> None:
         """A site has said something."""

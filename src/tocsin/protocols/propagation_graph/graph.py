@@ -52,7 +52,10 @@ def forest_of(decision: Decision, sites: int, balance: int) -> tuple[Forest, lis
     """
     groups: list[list[SiteId]] = []
     numbers: list[GroupId] = []
+    dead = [group for group, _ in decision.dead]
     for group in range(len(decision.groups)):
+        if group in dead:
+            continue
         members = [member for member in decision.groups[group] if member not in decision.away]
         if members:
             groups.append(members)
@@ -61,9 +64,3 @@ def forest_of(decision: Decision, sites: int, balance: int) -> tuple[Forest, lis
     if balance != AS_FOUND:
         forest = balanced(forest, balance)
     return forest, numbers
-
-
-def tops(decision: Decision, sites: int, balance: int) -> list[SiteId]:
-    """The sites that nobody is above: roots, and sites in no group. The manager tells them of the next graph."""
-    forest, _ = forest_of(decision, sites, balance)
-    return [site for site in range(sites) if forest.parent[site] < 0]

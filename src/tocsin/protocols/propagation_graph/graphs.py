@@ -1,24 +1,27 @@
 """The graphs of one site: the present one, and older ones that somebody may still need something of."""
 
-from tocsin.core.machine import Setup, SiteId
-from tocsin.protocols.propagation_graph.graph import AS_FOUND, Graph, tops
+from tocsin.core.machine import GroupId, Setup, SiteId
+from tocsin.protocols.propagation_graph.graph import AS_FOUND, Graph
 from tocsin.protocols.propagation_graph.messages import Decision
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import Staged
 from tocsin.protocols.propagation_graph.stage import Stage
+from tocsin.protocols.propagation_graph.successor import first_decision, tree_number
 
 
 class Graphs:
-    """Everybody begins in graph 0, which the groups of the set-up define."""
+    """Everybody begins in graph 0, which the groups of the set-up define. Where trees change one by one (successor.py)
+    the newest graph that is decided may be ahead of the one that this site is in; sources go by the newest."""
 
     def __init__(self, setup: Setup, options: PropagationGraphOptions) -> None:
         self._site = setup.site
         self._sites = setup.sites
-        self._balance: int = AS_FOUND if options.balance is None else options.balance
-        groups = tuple([tuple(members) for members in setup.groups])
+        self.balance: int = AS_FOUND if options.balance is None else options.balance
+        first = first_decision(setup.groups, min(options.manager, setup.sites - 1), options.failures == "atomic")
         self.stages: dict[int, Stage] = {}  # by number; the present one has the largest
-        self.previous: Decision | None = None  # the graph before the present one
-        self.present: Stage = self.add(Decision(0, groups, ()))
+        self.present: Stage = self.add(first)
+        self.newest: Decision = first  # that is known here to be decided
+        self._routing: Graph = self.present.graph  # the newest
 
     def decision(self) -> Decision:
         """What defines the present graph."""
@@ -28,16 +31,27 @@ class Graphs:
         return self.stages.get(number)
 
     def graph_of(self, decision: Decision) -> Graph:
-        return Graph(decision, self._sites, self._site, self._balance)
+        return Graph(decision, self._sites, self._site, self.balance)
 
-    def tops_of(self, decision: Decision) -> list[SiteId]:
-        """The sites that nobody is above in the graph."""
-        return tops(decision, self._sites, self._balance)
+    # The newest graph
+
+    def learn(self, decision: Decision) -> None:
+        """A newer graph is decided."""
+        self.newest = decision
+        self._routing = self.graph_of(decision)
+
+    def primary_of(self, group: GroupId) -> SiteId:
+        """The primary destination to which messages of the group go now; NOBODY if the group has none."""
+        return self._routing.primary_of(group)
+
+    def tree_of(self, group: GroupId) -> int:
+        """The number that they carry."""
+        return tree_number(self.newest, group)
+
+    # Those of this site
 
     def add(self, decision: Decision) -> Stage:
         """This graph is the present one from here on; the one before it is kept."""
-        if self.stages:
-            self.previous = self.decision()
         stage = Stage(self.graph_of(decision))
         self.stages[stage.number] = stage
         self.present = stage
@@ -48,12 +62,15 @@ class Graphs:
         before = self.present.number
         stage = self.add(decision)
         self.remove(before)
+        self.newest = decision
+        self._routing = stage.graph
         return stage
 
     def restart(self, decision: Decision) -> None:
         """There is only this graph."""
         self.stages = {}
-        self.add(decision)
+        self._routing = self.add(decision).graph
+        self.newest = decision
 
     def remove(self, number: int) -> None:
         del self.stages[number]
@@ -67,13 +84,11 @@ class Graphs:
 
     # Checkpoints
 
-    def recall_previous(self, previous: tuple[Decision, ...]) -> None:
-        """A checkpoint begins: its graphs follow; what was before the oldest of them, if anything."""
+    def forget_all(self) -> None:
+        """A checkpoint begins: its graphs follow."""
         self.stages = {}
-        self.previous = previous[0] if previous else None
 
     def recall(self, record: Staged) -> None:
-        """A graph as it was when the checkpoint was made; the one before it, if there is one, is closed."""
-        if self.stages:
-            self.present.close(record.decision)
+        """A graph as it was when the checkpoint was made; its messages follow, but for the Close."""
         self.add(record.decision).recall(record)
+        self.learn(record.decision)  # unless a newer one follows

@@ -6,7 +6,7 @@ Paper: Garcia-Molina, Spauster, "Ordered and Reliable Multicast Communication", 
 |---------------------------------|--------------------------------------------------------------------------------|
 | 3.1, appendix I: PG generator   | `tocsin.planning.propagation`; graph.py: the forest as one site sees it        |
 | 3.2, appendix I: MP protocol    | message_passing.py; sources.py, primary.py, order.py, parent.py, children.py   |
-| 5.1 dynamic groups              | atomic.py; manager.py, counting.py, held.py                                    |
+| 5.1 dynamic groups              | atomic.py; manager.py, successor.py, counting.py, held.py                      |
 | 5.2.1 non-atomic delivery       | non_atomic.py; detector.py, wishes.py, deciding.py, votes.py, fetching.py      |
 | 5.2.2 atomic delivery           | atomic.py: a site goes on where it left off                                    |
 | the message history, recovery   | records.py, `_recall`, `_fold`; history.py: what a site that is away may need  |
@@ -24,7 +24,6 @@ from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.atomic import AtomicRecovery
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
-from tocsin.protocols.propagation_graph.messages import Decision
 from tocsin.protocols.propagation_graph.non_atomic import NonAtomicRecovery
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import Asked, Opened, Summary
@@ -59,6 +58,9 @@ class PropagationGraph(Machine):
 
     def quiet(self) -> bool:
         return self._asked.is_empty() and self._recovery.is_settled() and self._passing.is_settled()
+
+    def groups(self) -> list[list[SiteId]] | None:
+        return [list(members) for members in self._passing.graphs.newest.groups]
 
     # What happens
 
@@ -104,7 +106,7 @@ class PropagationGraph(Machine):
     def _recall(self, record: Record) -> None:
         """Records are read in the order in which they were written, and do what they did then, without sending."""
         if isinstance(record, Asked):
-            self._asked.recall(record, self._passing.graphs.decision())
+            self._asked.recall(record, self._passing.graphs.newest)
         elif not self._passing.recall(record):
             if isinstance(record, Summary):
                 self._recall_summary(record)
@@ -113,7 +115,7 @@ class PropagationGraph(Machine):
     def _recall_summary(self, record: Summary) -> None:
         """A checkpoint begins."""
         self._passing.outlets.numbers.resume(record.next_seqno)
-        self._passing.graphs.recall_previous(record.previous)
+        self._passing.graphs.forget_all()
         self._passing.places.recall_uncounted(record.uncounted)
         self._asked.recall_count(record.asked)
 
@@ -125,19 +127,16 @@ class PropagationGraph(Machine):
         if not self._records.are_many(2 * needed):
             return False
         self._records.fold(self._fold())
-        self._records.release_log(len(self._passing.graphs.decision().groups))
+        self._records.release_log(len(self._passing.graphs.newest.groups))
         return True
 
     def _fold(self) -> list[Record]:
         """A checkpoint. Of the edges only what was trimmed is kept; the rest is heard again from the other ends."""
-        graphs = self._passing.graphs
-        previous: tuple[Decision, ...] = () if graphs.previous is None else (graphs.previous,)
         records: list[Record] = [
             Summary(
                 self._passing.outlets.numbers.following,
                 self._asked.count(),
                 self._passing.places.fold_uncounted(),
-                previous,
             )
         ]
         records.extend(self._passing.fold_graphs())

@@ -20,7 +20,7 @@ from tocsin.protocols.propagation_graph.outlets import Outlets
 from tocsin.protocols.propagation_graph.parent import GAP, Parent
 from tocsin.protocols.propagation_graph.places import SourcePlaces
 from tocsin.protocols.propagation_graph.primary import Primary
-from tocsin.protocols.propagation_graph.records import Known, Passed, Sent, Settled, Staged
+from tocsin.protocols.propagation_graph.records import Closed, Known, Passed, Sent, Settled, Staged
 from tocsin.protocols.propagation_graph.sources import SUBMIT, Sources
 from tocsin.protocols.propagation_graph.submissions import Submissions
 
@@ -124,8 +124,8 @@ class MessagePassing:
 
     def resume(self, now: Micros) -> None:
         """After a restart: go on where this site left off; what the others have is heard again."""
-        self.application.resume(len(self.graphs.decision().groups))
-        self.outlets.start_graph()
+        self.application.resume(len(self.graphs.newest.groups))
+        self.outlets.start_over()
         for number in sorted(self.graphs.stages):
             stage = self.graphs.stages[number]
             self.children.progress(now, stage)
@@ -145,6 +145,8 @@ class MessagePassing:
             self.outlets.recall(record)
         elif isinstance(record, Staged):
             self.graphs.recall(record)
+        elif isinstance(record, Closed):
+            self.graphs.stages[record.graph].recall_closed(record)
         else:
             return False
         return True
@@ -153,7 +155,7 @@ class MessagePassing:
         """How many records a checkpoint of message passing needs."""
         needed = self.places.count() + self.outlets.count()
         for stage in self.graphs.stages.values():
-            needed += len(stage.log) + 1
+            needed += len(stage.log) + 2
         return needed
 
     def fold_graphs(self) -> list[Record]:
@@ -166,4 +168,6 @@ class MessagePassing:
             for entry in stage.log:
                 if entry is not None:
                     records.append(entry)
+            if stage.closing is not None:
+                records.append(Closed(number, stage.closing, bool(stage.log)))
         return records

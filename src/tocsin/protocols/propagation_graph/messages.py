@@ -19,6 +19,16 @@ Pair = tuple[Number, Number]
 Numbers = tuple[Number, ...]
 
 
+class Older(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Of a graph before the newest, what a site needs that has not opened it yet; the fields as in `Decision`."""
+
+    number: Number
+    groups: tuple[Numbers, ...]
+    since: Numbers
+    knowing: tuple[Pair, ...]
+    concerned: Numbers
+
+
 class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """What defines a graph: everybody computes the same forest from it."""
 
@@ -28,6 +38,14 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     away: Numbers = ()  # sites left out because they failed; sorted
     finals: Numbers = ()  # by group: how many messages of the graph before count; what somebody has beyond is undone
     places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) where somebody is new or back
+    dead: tuple[Pair, ...] = ()  # (group, graph): nobody is there who knows the end of the group in that graph; sorted
+    ends: tuple[tuple[Number, Number, Number], ...] = ()  # (group, graph, messages that count): somebody is back
+    # Atomic (successor.py):
+    by: Number = 0  # the manager that proposed it
+    since: Numbers = ()  # by group: the number of the graph that its tree is unchanged since
+    knowing: tuple[Pair, ...] = ()  # by group: (who knows its places at the end of the tree before + 1, or 0; that end)
+    concerned: Numbers = ()  # who hears of it from nobody: roots of the trees that it ends, and who gets a first group
+    pending: tuple[Older, ...] = ()  # graphs that some site which they concern may not have opened; by number
 
 
 def message_text(names: list[str], origin: int, seqno: int) -> str:
@@ -57,7 +75,7 @@ class Pass(Message, frozen=True):
 
     kind: ClassVar[str] = "data"
     graph: Number
-    edges: tuple[Pair, ...]  # (child, the message's number on the edge to it)
+    edges: tuple[tuple[Number, Number, Number], ...]  # (child, the message's number on the edge to it, stable there)
     group: Number
     origin: Number
     seqno: Number
@@ -70,7 +88,9 @@ class Pass(Message, frozen=True):
         return ((self.origin, self.seqno),)
 
     def brief(self, names: list[str]) -> str:
-        numbers = " ".join(f"{names[child] if child < len(names) else child}/{number}" for child, number in self.edges)
+        numbers = " ".join(
+            f"{names[child] if child < len(names) else child}/{number}" for child, number, _ in self.edges
+        )
         return f"Pass({message_text(names, self.origin, self.seqno)} graph {self.graph} to {numbers})"
 
 
@@ -128,21 +148,12 @@ class Change(Message, frozen=True):
     members: Numbers
 
 
-class Plan(Message, frozen=True):
-    """From the manager to a root, or to a site in no group: close the graph before this one and open it."""
-
-    kind: ClassVar[str] = "plan"
-    decision: Decision
-
-    def brief(self, names: list[str]) -> str:
-        return f"Plan({self.decision.number} groups {list(self.decision.groups)})"
-
-
 class Heard(Message, frozen=True):
-    """To the manager: the graph is open here."""
+    """To the manager: the sender knows of this graph, and has opened that one."""
 
     kind: ClassVar[str] = "heard"
     number: Number
+    opened: Number
 
 
 class Ask(Message, frozen=True):
@@ -151,6 +162,7 @@ class Ask(Message, frozen=True):
     kind: ClassVar[str] = "ask"
     graph: Number  # the asker's
     group: Number
+    ended: Number  # with this graph the tree ended in which the receiver was primary destination
 
 
 class Places(Message, frozen=True):
@@ -162,7 +174,7 @@ class Places(Message, frozen=True):
     places: tuple[Pair, ...]
 
 
-# Non-atomic: deciding on the next graph
+# Deciding on the next graph; Install and Ready, and what is reported of messages, in non-atomic mode only
 
 
 class Prepare(Message, frozen=True):
@@ -184,6 +196,7 @@ class Report(Message, frozen=True):
     voted: tuple[Decision, ...]
     ranks: Numbers  # by group: how many messages of it are here
     places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
+    is_behind: bool = False  # the sender only votes: it cannot open the graph yet
 
     def brief(self, names: list[str]) -> str:
         return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
@@ -238,6 +251,8 @@ class Decided(Message, frozen=True):
 
 
 def _graph(names: list[str], decision: Decision) -> str:
+    if decision.since:
+        return f"groups {[list(members) for members in decision.groups]}"
     away = " ".join(names[site] if site < len(names) else str(site) for site in decision.away)
     return f"finals {list(decision.finals)} away [{away}]"
 
@@ -247,6 +262,12 @@ class Hello(Message, frozen=True):
 
     kind: ClassVar[str] = "hello"
     number: Number
+    known: Number = 0  # who waits for the end of a group: the last graph that it knows of
+    ranks: tuple[Pair, ...] = ()  # (group, messages of this graph) of dead groups whose members the sender was of
+    places: tuple[tuple[Number, Number, Number], ...] = ()  # (group, source, next place) of those
+
+    def brief(self, names: list[str]) -> str:
+        return f"Hello({self.number} ranks {list(self.ranks)})" if self.ranks else f"Hello({self.number})"
 
 
 class Wish(Message, frozen=True):

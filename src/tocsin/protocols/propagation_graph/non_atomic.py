@@ -63,6 +63,9 @@ from tocsin.protocols.propagation_graph.records import (
 from tocsin.protocols.propagation_graph.recovery import Recovery
 from tocsin.protocols.propagation_graph.soundness import is_sound_decision, is_sound_next
 from tocsin.protocols.propagation_graph.stage import Stage
+from tocsin.protocols.propagation_graph.standing import Standing
+from tocsin.protocols.propagation_graph.votes import resolved
+from tocsin.protocols.propagation_graph.watching import Watching
 from tocsin.protocols.propagation_graph.wishes import WISH, Wishes
 
 
@@ -81,7 +84,6 @@ class NonAtomicRecovery(Recovery):
     ) -> None:
         self._site = setup.site
         self._sites = setup.sites
-        self._others = [site for site in range(setup.sites) if site != setup.site]
         self._passing = passing
         self._graphs = passing.graphs
         self._history = history
@@ -90,8 +92,12 @@ class NonAtomicRecovery(Recovery):
         self._outbox = outbox
         self._held = Held()
         self._decided = DecidedGraphs(outbox)
+        self._standing = Standing(setup, passing.graphs, passing.places, self._decided, outbox)
         self._detector = Detector(setup, options, passing.graphs, passing.outlets, outbox)
-        self._wishes = Wishes(setup, options, passing.graphs, self._detector, self._decided, asked, outbox)
+        self._wishes = Wishes(
+            setup, options, passing.graphs, self._detector, self._decided, self._standing, asked, outbox
+        )
+        self._watching = Watching(setup, passing, self._detector, self._wishes, self._decided, self._standing)
         self._ballots = GraphBallots(setup, records)
         self._fetching = Fetching(setup, options, passing.graphs, history, passing.application, outbox)
         self._closing = Closing(passing, history, self._fetching, records)
@@ -103,16 +109,15 @@ class NonAtomicRecovery(Recovery):
             self._detector,
             self._wishes,
             self._decided,
+            self._standing,
             self._ballots,
             self._fetching,
             outbox,
         )
 
     def is_settled(self) -> bool:
-        return not self._graphs.present.stopped and self._decided.learned is None and not self._is_away()
-
-    def _is_away(self) -> bool:
-        return self._site in self._graphs.decision().away
+        is_under_way = self._graphs.present.stopped or self._decided.learned is not None
+        return not is_under_way and not self._graphs.decision().away  # who is away has to be taken in again
 
     # Starting
 
@@ -123,9 +128,11 @@ class NonAtomicRecovery(Recovery):
     def resume(self, now: Micros) -> None:
         self._passing.sources.pump_all(now)
         self.ask(now)
-        self._outbox.multicast(self._others, Hello(self._graphs.present.number))
+        self._standing.say_to_all()
         self._detector.watch(now)
         self._install(now)
+        if self._decided.learned is None and self._decided.find(self._graphs.present.number + 1) is not None:
+            self._go_on(now)
         self._wishes.consider(now)
 
     def recall(self, record: Record) -> None:
@@ -143,6 +150,7 @@ class NonAtomicRecovery(Recovery):
             self._history.let_go_before(record.graph + 1)
         elif isinstance(record, Decide):
             self._decided.note(record.decision)
+            self._ballots.start_graph(record.decision.number + 1)
         elif isinstance(record, Kept):
             self._history.add(record.entry)
         elif isinstance(record, Forgotten):
@@ -163,7 +171,7 @@ class NonAtomicRecovery(Recovery):
         records: list[Record] = []
         records.extend([Decide(decision) for decision in self._decided.all()])
         records.extend(self._history.fold())
-        records.extend(self._ballots.fold(self._graphs.present.number + 1))
+        records.extend(self._ballots.fold())
         if self._decided.learned is not None:
             records.append(Learned(self._decided.learned))
         return records
@@ -177,17 +185,17 @@ class NonAtomicRecovery(Recovery):
         elif isinstance(message, Pass):
             self._on_pass(now, source, message)
         elif isinstance(message, Submit):
-            self._passing.primary.on_submit(now, source, message)
+            self._on_submit(now, source, message)
         elif isinstance(message, Ack):
             self._passing.on_ack(now, source, message)
         elif isinstance(message, Null):
             self._on_null(now, source, message)
         elif isinstance(message, Hello):
-            self._on_hello(now, source, message)
+            self._watching.on_hello(now, source, message)
         elif isinstance(message, Wish):
-            self._on_wish(now, message)
+            self._watching.on_wish(now, message)
         elif isinstance(message, Change):
-            self._on_change(now, source, message)
+            self._watching.on_change(now, source, message)
         elif isinstance(message, (Fetch, Supply, Gone)):
             self._on_fetching_message(now, source, message)
         else:
@@ -212,7 +220,7 @@ class NonAtomicRecovery(Recovery):
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == BEAT:
-            self._on_beat(now)
+            self._watching.on_beat(now)
         elif timer == WISH:
             if self._wishes.on_timer():
                 self._maybe_learn(now, self._deciding.prepare(now))
@@ -228,7 +236,7 @@ class NonAtomicRecovery(Recovery):
     def _hold(self, source: SiteId, message: Message) -> None:
         """A message of a graph that is not yet open here: perhaps this site has missed that it was decided."""
         if self._held.is_empty():
-            self._outbox.send(source, Hello(self._graphs.present.number))
+            self._standing.say(source)
         self._held.put(source, message)
 
     def _on_pass(self, now: Micros, source: SiteId, message: Pass) -> None:
@@ -236,72 +244,83 @@ class NonAtomicRecovery(Recovery):
         if stage is not None and source == stage.parent:
             number = self._passing.parent.number_of(message)
             if number != NOT_FOR_US:
+                self._passing.parent.hear_stable(now, stage, message)
                 if self._passing.parent.put_early(stage, number, message):
                     self._passing.parent.take_early(now)
                     self._passing.parent.watch_gap(now)
                 self._passing.parent.owe_ack(now, stage)
 
+    def _on_submit(self, now: Micros, source: SiteId, submit: Submit) -> None:
+        if submit.graph < self._graphs.present.number:
+            self._decided.send_after(source, submit.graph)  # the sender has not heard of it
+        else:
+            self._passing.primary.on_submit(now, source, submit)
+
     def _on_null(self, now: Micros, source: SiteId, null: Null) -> None:
-        if self._passing.on_null(now, source, null):
-            return
         if null.graph < self._graphs.present.number:
-            self._decided.send(source, null.graph + 1)  # the sender was left out, and has not heard of it
-        elif self._decided.learned is None:
-            self._outbox.send(source, Hello(self._graphs.present.number))
-
-    def _on_beat(self, now: Micros) -> None:
-        """Say that this site is alive, and look who is."""
-        self._detector.await_beat(now)
-        if self._decided.learned is not None:
-            return
-        if self._is_away():
-            self._outbox.multicast(self._others, Hello(self._graphs.present.number))
-            return
-        self._passing.children.say_alive(self._graphs.present)
-        self._detector.look()
-        self._wishes.consider(now)
-
-    # Wishes for a new graph
+            self._decided.send_after(source, null.graph)  # the sender was left out, and has not heard of it
+        elif null.graph > self._graphs.present.number:
+            if self._decided.learned is None:
+                self._standing.say(source)
+        else:
+            self._passing.on_null(now, source, null)
 
     def ask(self, now: Micros) -> None:
-        self._wishes.note_own_changes()
-        self._wishes.consider(now)
-
-    def _on_change(self, now: Micros, asker: SiteId, change: Change) -> None:
-        if self._wishes.note_change(asker, change):
-            self._wishes.consider(now)
-
-    def _on_wish(self, now: Micros, wish: Wish) -> None:
-        if wish.number == self._graphs.present.number:
-            self._detector.believe(wish.suspects)
-        self._wishes.consider(now)
-
-    def _on_hello(self, now: Micros, source: SiteId, hello: Hello) -> None:
-        self._decided.send_after(source, hello.number)
-        if source in self._graphs.decision().away and hello.number == self._graphs.present.number:
-            self._wishes.note_return(source)
-            self._wishes.consider(now)
+        self._watching.ask(now)
 
     # From a decision to the next graph: take back, fetch, open
 
     def _on_decided(self, now: Micros, decision: Decision) -> None:
         present = self._graphs.decision()
-        learned = self._decided.learned
-        if learned is None and decision.number == present.number + 1:
-            if is_sound_next(decision, present, self._sites):
-                self._learn(now, decision)
-        elif decision.number > (present.number if learned is None else learned.number):
-            if is_sound_decision(decision, present, self._sites):
-                self._decided.note(decision)
+        if decision.number <= present.number or self._decided.find(decision.number) is not None:
+            return
+        if decision.number == present.number + 1:
+            is_sound = is_sound_next(decision, present, self._sites)
+        else:
+            is_sound = is_sound_decision(decision, present, self._sites)
+        if is_sound:
+            self._decided.note(decision)
+            if self._decided.learned is None:
+                self._go_on(now)
+
+    def _go_on(self, now: Micros) -> None:
+        """To the next graph, if it is decided, and so is all that it leaves open."""
+        following = self._decided.find(self._graphs.present.number + 1)
+        if following is None or self._decided.learned is not None:
+            return
+        if self._standing.is_waiting():
+            self._wait(now)
+        else:
+            self._learn(now, following)
+
+    def _wait(self, now: Micros) -> None:
+        """For the end of a dead group; take part in deciding on it."""
+        base = self._standing.base()
+        if self._ballots.number <= base.number:
+            for number in range(self._graphs.present.number + 1, base.number + 1):
+                known = self._decided.find(number)
+                if known is not None:
+                    self._records.persist(Decide(known))
+            self._wishes.cancel_timer()
+            self._wishes.start_graph(base)
+            self._deciding.cancel_timers()
+            self._deciding.on_learned()
+            self._deciding.start_graph()
+        self._graphs.present.stop()
+        self._wishes.note_revival(self._standing.hello())
+        self._standing.say_to_all()
+        self._wishes.consider(now)
 
     def _maybe_learn(self, now: Micros, decision: Decision | None) -> bool:
         """Whether this site, as manager, has just decided on a graph."""
         if decision is not None:
-            self._learn(now, decision)
+            self._decided.note(decision)
+            self._go_on(now)
         return decision is not None
 
     def _learn(self, now: Micros, decision: Decision) -> None:
         """The next graph is decided: undo what does not count of the present one, then fetch what is missing."""
+        decision = resolved(decision, self._decided.ends())
         self._decided.learn(decision)
         self._closing.undo(decision)
         self._deciding.on_learned()
@@ -351,9 +370,8 @@ class NonAtomicRecovery(Recovery):
         self._switch(decision)
         self._open(now, closed)
         self._detector.watch(now)
-        following = self._decided.find(self._graphs.present.number + 1)
-        if following is not None:
-            self._on_decided(now, following)
+        if self._decided.find(self._graphs.present.number + 1) is not None:
+            self._go_on(now)
         else:
             self._wishes.consider(now)
 

@@ -21,6 +21,7 @@ class Outlet(OutEdge):
         self.group = group
         self.waiting: list[Sent] = []  # the places from `settled` on
         self.barriers: list[tuple[int, int]] = []  # as `waiting`, with causal order: (graph, log) when it was broadcast
+        self.tree = 0  # the number of the group's tree, to whose primary destination it goes; -1: there is none
         self.probing = False  # a new primary destination has not yet said what it has: one message at a time
 
     def put(self, record: Sent) -> None:
@@ -90,8 +91,9 @@ class Outlets:
         return self._backlog - unsettled
 
     def is_settled(self) -> bool:
-        for outlet in self.by_group.values():  # noqa: SIM110
-            if not outlet.is_settled():
+        """Whether nothing is under way. What waits for a group that has no members, or none that is there, is not."""
+        for outlet in self.by_group.values():
+            if not outlet.is_settled() and self._graphs.primary_of(outlet.group) >= 0:
                 return False
         return True
 
@@ -99,6 +101,7 @@ class Outlets:
         found = self.by_group.get(group)
         if found is None:
             found = Outlet(group, 0)
+            found.tree = self._graphs.tree_of(group)
             self.by_group[group] = found
         return found
 
@@ -116,7 +119,17 @@ class Outlets:
         return outlet
 
     def start_graph(self) -> None:
+        """Another graph is the newest: where the tree is another one, its primary destination is asked what it has."""
         for outlet in self.by_group.values():
+            tree = self._graphs.tree_of(outlet.group)
+            if tree != outlet.tree:
+                outlet.tree = tree
+                outlet.start_over()
+
+    def start_over(self) -> None:
+        """After a restart."""
+        for outlet in self.by_group.values():
+            outlet.tree = self._graphs.tree_of(outlet.group)
             outlet.start_over()
 
     # Checkpoints

@@ -53,10 +53,17 @@ class Parent:
 
     def number_of(self, message: Pass) -> int:
         """The number of a message on the edge to this site, or NOT_FOR_US."""
-        for child, number in message.edges:
+        for child, number, _ in message.edges:
             if child == self._site:
                 return number
         return NOT_FOR_US
+
+    def hear_stable(self, now: Micros, stage: Stage, message: Pass) -> None:
+        """What the parent knows of stability comes with its messages, so that a child keeps little more than it."""
+        for child, _, stable in message.edges:
+            if child == self._site and stable > stage.inward.stable and not stage.ended:
+                stage.inward.hear_stable(stable)
+                self._children.progress(now, stage)
 
     def put_early(self, stage: Stage, number: int, message: Pass | Close) -> bool:
         """Put a message from the parent into the wait queue, if it is new and sound; whether it is there."""

@@ -78,8 +78,10 @@ class SourcePlaces:
         for group in range(len(graph.decision.groups)):
             if not graph.has_member(group, self._site):
                 self._uncounted.pop(group, 0)
-            elif not before.has_member(group, self._site) and before.primary_of(group) >= 0:
-                self._uncounted[group] = graph.number
+            elif not before.has_member(group, self._site):
+                knows = graph.decision.knowing[group][0] - 1
+                if knows >= 0 and knows != self._site:
+                    self._uncounted[group] = graph.number
 
     def is_counted(self, group: GroupId) -> bool:
         return group not in self._uncounted

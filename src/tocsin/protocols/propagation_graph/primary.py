@@ -70,6 +70,7 @@ class Primary:
         if not self._places.is_counted(group):
             return
         place = self._places.following(group, source)
+        self._submissions.drop_below(group, source, place)
         submit = self._submissions.peek(group, source, place)
         while submit is not None:
             if not self.may_order():

@@ -1,8 +1,8 @@
 """What a manager has heard in its ballot: reports, who is ready, who has voted."""
 
 from tocsin.core.machine import SiteId
-from tocsin.protocols.propagation_graph.messages import Change, Decision, Report
-from tocsin.protocols.propagation_graph.votes import counted_groups, may_decide, next_decision
+from tocsin.protocols.propagation_graph.messages import Decision, Report
+from tocsin.protocols.propagation_graph.votes import Changes, Revivals, counted_groups, may_decide, next_decision
 
 
 class Proposal:
@@ -13,17 +13,19 @@ class Proposal:
         self.ballot = 0  # under way; 0: none
         self.joined: tuple[int, ...] = ()  # groups in which somebody may be new or back
         self.decision: Decision | None = None  # what is proposed, once enough have reported
-        self._changes: dict[tuple[SiteId, int], Change] = {}  # that the next graph is to bring
+        self._changes: Changes = {}  # that the next graph is to bring
+        self._revivals: Revivals = {}  # dead groups of which somebody is back
         self._reports: dict[SiteId, Report] = {}
         self._ready: set[SiteId] = set()
         self._accepts: set[SiteId] = set()
 
-    def start(self, ballot: int, present: Decision, changes: dict[tuple[SiteId, int], Change]) -> None:
+    def start(self, ballot: int, present: Decision, changes: Changes, revivals: Revivals) -> None:
         self.ballot = ballot
         self.decision = None
         self._reports = {}
         self._accepts = set()
         self._changes = dict(changes)
+        self._revivals = dict(revivals)
         self.joined = tuple(counted_groups(present, self._changes))
 
     def stop(self) -> None:
@@ -42,11 +44,11 @@ class Proposal:
     def has_report(self, site: SiteId) -> bool:
         return site in self._reports
 
-    def may_decide(self, present: Decision) -> bool:
-        return may_decide(present, self._sites, sorted(self._reports))
+    def may_decide(self) -> bool:
+        return may_decide(self._sites, sorted(self._reports))
 
     def propose(self, present: Decision) -> Decision:
-        decision = next_decision(present, self._sites, self._reports, self._changes)
+        decision = next_decision(present, self._sites, self._reports, self._changes, self._revivals)
         self.decision = decision
         self._ready = set()
         return decision

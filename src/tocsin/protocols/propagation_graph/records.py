@@ -113,7 +113,7 @@ class Asked(Record, frozen=True):
 
 
 class Planned(Record, frozen=True):
-    """The manager has decided on a graph."""
+    """A graph is decided, and it is the newest that this site knows of."""
 
     always_synced: ClassVar[bool] = True
 
@@ -158,10 +158,17 @@ class Staged(Record, frozen=True):
     floors: tuple[Pair, ...]  # (child, messages on the edge to it that are not kept any more)
 
 
+class Closed(Record, frozen=True):
+    """A checkpoint of a graph that is closed here; it follows the messages that the graph keeps."""
+
+    graph: Number
+    decision: Decision  # the graph that followed
+    is_kept: bool  # somebody may lack the Close
+
+
 class Summary(Record, frozen=True):
     """A checkpoint of the counters; `Known`, `Settled`, `Staged` and what they keep follow."""
 
     next_seqno: Number
     asked: Number  # changes asked for here so far
     uncounted: tuple[Pair, ...]  # (group, graph in which this site joined it) whose places it does not know
-    previous: tuple[Decision, ...]  # the graph before the oldest that follows, if there was one

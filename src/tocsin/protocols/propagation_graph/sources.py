@@ -69,9 +69,10 @@ class Sources:
 
     def _pump(self, now: Micros, outlet: Outlet) -> None:
         """Send what the window allows to the primary destination, or order it here."""
-        primary = self._graphs.present.graph.primary_of(outlet.group)
+        primary = self._graphs.primary_of(outlet.group)
         if primary == self._site:
-            self._take_own(now, outlet)
+            if outlet.tree == self._graphs.present.number:  # otherwise it is not open here yet
+                self._take_own(now, outlet)
         elif primary >= 0:
             window = 1 if outlet.probing else self._window
             while outlet.may_send(window) and self._may_submit(outlet, outlet.next_send):
@@ -83,7 +84,7 @@ class Sources:
 
     def _submit(self, outlet: Outlet, place: int) -> Submit:
         record = outlet.at(place)
-        return Submit(self._graphs.present.number, outlet.group, self._site, record.seqno, place, record.payload)
+        return Submit(outlet.tree, outlet.group, self._site, record.seqno, place, record.payload)
 
     def _take_own(self, now: Micros, outlet: Outlet) -> None:
         """This site is the primary destination of its own broadcasts."""
@@ -119,21 +120,20 @@ class Sources:
     def on_timer(self, now: Micros, group: GroupId) -> None:
         outlet = self._outlets.outlet(group)
         outlet.armed = False
-        primary = self._graphs.present.graph.primary_of(group)
+        primary = self._graphs.primary_of(group)
         if outlet.is_settled() or primary < 0 or primary == self._site:
             return
         if outlet.acked < outlet.next_send:
             self._outbox.send(primary, self._submit(outlet, outlet.acked))
         else:
-            self._outbox.send(primary, Null(self._graphs.present.number, group + 1, outlet.end, outlet.settled))
+            self._outbox.send(primary, Null(outlet.tree, group + 1, outlet.end, outlet.settled))
         outlet.armed = True
         self._outbox.set_timer(SUBMIT, group, now + (self._resend_us << outlet.tried_in_vain()))
 
     def on_ack(self, now: Micros, source: SiteId, ack: Ack) -> None:
         group = ack.stream - 1
         outlet = self._outlets.by_group.get(group)
-        stage = self._graphs.present
-        if outlet is None or ack.graph != stage.number or source != stage.graph.primary_of(group):
+        if outlet is None or ack.graph != outlet.tree or source != self._graphs.primary_of(group):
             return
         if ack.end > outlet.end or ack.settled > ack.end:
             return

@@ -16,7 +16,7 @@ from tocsin.protocols.propagation_graph.edges import TreeEdge
 from tocsin.protocols.propagation_graph.graph import Graph
 from tocsin.protocols.propagation_graph.in_edge import InEdge
 from tocsin.protocols.propagation_graph.messages import Decision
-from tocsin.protocols.propagation_graph.records import Passed, Staged
+from tocsin.protocols.propagation_graph.records import Closed, Passed, Staged
 
 
 def final_of(finals: tuple[int, ...], group: GroupId) -> int:
@@ -162,6 +162,12 @@ class Stage:
                 own -= 1
         ranks = tuple(sorted(self.ranks.items()))
         return Staged(self.graph.decision, ranks, own, self.last_key, self.inward.floor, tuple(floors))
+
+    def recall_closed(self, record: Closed) -> None:
+        if record.is_kept:
+            self.close(record.decision)
+        else:
+            self.closing = record.decision
 
     def recall(self, record: Staged) -> None:
         """Go back to what `fold` kept; what the other ends of the edges have is heard again from them."""

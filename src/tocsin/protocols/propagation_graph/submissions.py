@@ -46,6 +46,13 @@ class Submissions:
     def pop(self, group: GroupId, source: SiteId, place: int) -> None:
         del self._stream(group, source).early[place]
 
+    def drop_below(self, group: GroupId, source: SiteId, place: int) -> None:
+        """Those below are in the order already: they came before this site knew how far the source was."""
+        early = self._stream(group, source).early
+        for known in sorted(early):
+            if known < place:
+                del early[known]
+
     def has_early(self, group: GroupId, source: SiteId) -> bool:
         return bool(self._stream(group, source).early)
 

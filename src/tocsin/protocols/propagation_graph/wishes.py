@@ -17,9 +17,11 @@ from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
 from tocsin.protocols.propagation_graph.edges import BACKOFF_MAX
 from tocsin.protocols.propagation_graph.graphs import Graphs
-from tocsin.protocols.propagation_graph.messages import Change, Decision, Wish
+from tocsin.protocols.propagation_graph.messages import Change, Decision, Hello, Wish
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.soundness import is_sound_change
+from tocsin.protocols.propagation_graph.standing import Standing
+from tocsin.protocols.propagation_graph.votes import Revival, Revivals, is_dead
 
 WISH: Final = "WISH"  # a new graph is wanted and has not come: be the manager
 
@@ -36,6 +38,7 @@ class Wishes:
         graphs: Graphs,
         detector: Detector,
         decided: DecidedGraphs,
+        standing: Standing,
         asked: AskedChanges,
         outbox: Outbox,
     ) -> None:
@@ -46,9 +49,11 @@ class Wishes:
         self._graphs = graphs
         self._detector = detector
         self._decided = decided
+        self._standing = standing
         self._asked = asked
         self._outbox = outbox
         self.returning: set[SiteId] = set()  # left out of the present graph, and back
+        self.revivals: Revivals = {}  # dead groups of the present graph of which somebody is back
         self.changes: dict[tuple[SiteId, int], Change] = {}  # asked for, by asker and its number; none is in a graph
         self._armed = False  # WISH is set
         self._tries = 0  # times this site was manager in vain
@@ -58,19 +63,31 @@ class Wishes:
     def note_return(self, site: SiteId) -> None:
         self.returning.add(site)
 
+    def note_revival(self, hello: Hello) -> bool:
+        """Whether a site is back that knows the end of a dead group."""
+        dead = dict(self._standing.base().dead)
+        is_news = False
+        for group, rank in hello.ranks:
+            if dead.get(group, -1) == hello.number:
+                known = self.revivals.get(group)
+                if known is None or known.rank < rank:
+                    self.revivals[group] = Revival(rank, [found for found in hello.places if found[1] < self._sites])
+                    is_news = True
+        return is_news
+
     def note_own_changes(self) -> None:
         for change in self._asked.changes():
             self.changes[(self._site, change.number)] = change
 
     def note_change(self, asker: SiteId, change: Change) -> bool:
         """Whether another site's change is sound, and remembered."""
-        if not is_sound_change(change, self._graphs.decision(), self._sites) or len(self.changes) >= CHANGES_MAX:
+        if not is_sound_change(change, self._standing.base(), self._sites) or len(self.changes) >= CHANGES_MAX:
             return False
         self.changes[(asker, change.number)] = change
         return True
 
     def _wants_graph(self) -> bool:
-        decision = self._graphs.decision()
+        decision = self._standing.base()
         for suspect in self._detector.suspects:
             if suspect not in decision.away and _is_needed(suspect, decision):
                 return True
@@ -79,20 +96,26 @@ class Wishes:
                 return True
         applied = dict(decision.applied)
         for asker, number in self.changes:
-            if number >= applied.get(asker, 0):
+            if number == applied.get(asker, 0):  # a later one waits for those before it
                 return True
-        return self._graphs.present.stopped
+        for group in self.revivals:
+            if is_dead(decision, group):
+                return True
+        return self._graphs.present.stopped and not self._standing.is_waiting()
+
+    def _is_next_decided(self) -> bool:
+        return self._decided.find(self._standing.base().number + 1) is not None
 
     # Whose turn it is
 
     def _live_before(self) -> list[SiteId]:
         """The live sites with smaller numbers: the manager, and the backups before this one."""
-        away = self._graphs.decision().away
+        away = self._standing.base().away
         return [site for site in range(self._site) if site not in self._detector.suspects and site not in away]
 
     def consider(self, now: Micros) -> None:
         """If a new graph is wanted, tell the manager, and be it if nothing comes."""
-        if self._decided.learned is not None or self._armed or not self._wants_graph():
+        if self._armed or self._is_next_decided() or not self._wants_graph():
             return
         before = self._live_before()
         if before:
@@ -100,7 +123,7 @@ class Wishes:
         self._wait(now, len(before))
 
     def _tell(self, manager: SiteId) -> None:
-        self._outbox.send(manager, Wish(self._graphs.present.number, tuple(sorted(self._detector.suspects))))
+        self._outbox.send(manager, Wish(self._standing.base().number, tuple(sorted(self._detector.suspects))))
         for change in self._asked.changes():
             self._outbox.send(manager, change)
 
@@ -115,14 +138,14 @@ class Wishes:
         self._wait(now, len(self._live_before()) + 1)
 
     def on_manager(self, now: Micros) -> None:
-        """Another site is manager."""
-        self._tries = 0
+        """Another site is manager. Who was one in vain waits longer each time, so that they do not go on overruling one
+        another where a ballot takes longer than that (a slow disk)."""
         self.wait_for_all(now)
 
     def on_timer(self) -> bool:
         """Whether it is this site's turn to be manager."""
         self._armed = False
-        if self._decided.learned is not None or not self._wants_graph():
+        if self._is_next_decided() or not self._wants_graph():
             self._tries = 0
             return False
         self._tries += 1
@@ -135,6 +158,9 @@ class Wishes:
     def start_graph(self, decision: Decision) -> None:
         """The present graph is what was wanted, or is to be judged anew."""
         self.returning = set()
+        for group in sorted(self.revivals):
+            if not is_dead(decision, group):
+                del self.revivals[group]
         self._armed = False
         self._tries = 0
         applied = dict(decision.applied)

@@ -1,6 +1,6 @@
 """The fewest messages for a wanted probability of reaching everybody, learned while running."""
 
-from tocsin.core.data import Received
+from tocsin.core.data import Account, Enquiry, Received, Renewed
 from tocsin.protocols.protocol import Assumptions, Protocol
 from tocsin.protocols.reliability_tree.limits import limits_of
 from tocsin.protocols.reliability_tree.machine import ReliabilityTree
@@ -13,8 +13,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Garbinato, Pedone, Schmidt 2004",
     make=ReliabilityTree,
     options=ReliabilityTreeOptions,
-    messages=(Data, Heartbeat),
-    records=(Started, Sent, Received, Ticked, Published, Summary),
+    messages=(Data, Heartbeat, Enquiry, Account),
+    records=(Started, Sent, Received, Ticked, Published, Summary, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=("integrity",),

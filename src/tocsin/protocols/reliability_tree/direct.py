@@ -121,10 +121,3 @@ class Direct:
     def failures(self) -> int:
         """Of the way from it to us: losses, and what we suspect to be lost."""
         return self.evidence.failures + self.suspected
-
-    def link_successes(self) -> int:
-        """Of both ways together: the paper's links lose equally in both directions."""
-        return self.evidence.successes + self.peer_successes
-
-    def link_failures(self) -> int:
-        return self.failures() + self.peer_failures

@@ -54,9 +54,9 @@ def read_few(data: bytes, sites: int) -> Columns | None:
 
 
 def _is_key(key: int, sites: int) -> bool:
-    """Of a process, or of a link between two different ones, the smaller first."""
+    """Of a process, or of a link between two different ones."""
     link = key - sites
-    return link < 0 or (link // sites < link % sites and link < sites * sites)
+    return link < 0 or (link // sites != link % sites and link < sites * sites)
 
 
 def _numbers(data: bytes) -> list[int] | None:

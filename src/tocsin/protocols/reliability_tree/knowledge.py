@@ -1,14 +1,15 @@
 """What a process knows of all others and of all links: a table of estimates in arrays, merged in bulk (Algorithm 4).
 
-An estimate is told by its *owner*: a process tells its own reliability, the end with the smaller number that of a link.
-Everybody else hands it on. Of two estimates of the same thing the less distorted is kept (Algorithm 3):
+An estimate is told by its *owner*: a process tells its own reliability, and that of the links to it. Each direction of
+a link is a link of its own (the paper's lose equally in both). Everybody else hands it on. Of two estimates of the same
+thing the less distorted is kept (Algorithm 3):
 
 - distortion by *time*: the owner counts its publications; an older version is the more distorted one. The paper can
   only guess time from silence.
 - distortion by *distance*: a step for every hand it went through, and a step whenever the neighbour that handed it
   to us is suspected. Among equal versions the smaller distortion is kept.
 
-Rows are sorted by key: the site's number for a process, `sites + a * sites + b` for the link between a < b. A link
+Rows are sorted by key: the site's number for a process, `sites + b * sites + a` for the link from a to b. A link
 without successes is gone. A row has 13 bytes beside its key, and processes of one simulation that know of the same
 things share the array of keys: ten thousand that know each other and a tree of links take 2.6 GB together.
 
@@ -194,12 +195,12 @@ class Knowledge:
         return self._keys[:end].tolist(), (evidence >> 16).tolist(), (evidence & 0xFFFF).tolist()
 
     def links(self) -> tuple[list[SiteId], list[SiteId], list[int], list[int]]:
-        """Links that are not gone: their ends, the smaller first, and their successes and failures."""
+        """Links that are not gone: from whom, to whom, and their successes and failures."""
         keys, successes, failures = self.link_table()
         pairs = keys - self._sites
-        first = pairs // self._sites
-        second = pairs % self._sites
-        return first.tolist(), second.tolist(), successes.tolist(), failures.tolist()
+        receiver = pairs // self._sites
+        sender = pairs % self._sites
+        return sender.tolist(), receiver.tolist(), successes.tolist(), failures.tolist()
 
     def link_table(self) -> tuple[Any, Any, Any]:
         """The same as arrays: keys (increasing), successes, failures."""
@@ -224,12 +225,6 @@ def is_newer(version: int, than: int) -> bool:
     return than < 0 or 0 < ((version - than) & VERSION_BITS) < VERSION_HALF
 
 
-def link_key(first: SiteId, second: SiteId, sites: int) -> int:
-    """The key of the link between two sites."""
-    low = min(first, second)
-    return sites + low * sites + first + second - low
-
-
-def link_owner(first: SiteId, second: SiteId) -> SiteId:
-    """The end that tells others of a link."""
-    return min(first, second)
+def link_key(sender: SiteId, receiver: SiteId, sites: int) -> int:
+    """The key of the way from one site to another; the receiver, who sees what arrives, tells others of it."""
+    return sites + receiver * sites + sender

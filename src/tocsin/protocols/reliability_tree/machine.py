@@ -15,19 +15,23 @@ Paper: Garbinato, Pedone, Schmidt, "An Adaptive Algorithm for Efficient Message 
 | Algorithm 5: beliefs                                       | `beliefs.py`                                    |
 
 Deviations (reasons in docs/protocols/reliability_tree.md): line 19 counts what was lost, not the arrival itself;
-evidence is two integers; a link's estimate is the evidence of both its ends, told by one of them; versions tell old
-from new; own estimates are told when they have changed enough; heartbeats hold what changed since the neighbour's
+evidence is two integers; each direction of a link has its own estimate, told by who hears it; the time that a process
+is down is common to all copies of a message, losses are not; who cannot be reached is not promised to; versions tell
+old from new; own estimates are told when they have changed enough; heartbeats hold what changed since the neighbour's
 acknowledgement; the tree travels as a plan with the copies in it; a neighbour that is silent for long is gone, and so
 is its link; what was delivered is remembered on disk; groups; a budget.
 """
 
 from typing import Final
 
+from tocsin.core.data import Account, Enquiry
+from tocsin.core.errors import InputError
 from tocsin.core.machine import ROOM_WITHOUT_LIMIT, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.renewal import RENEW
 from tocsin.protocols.reliability_tree.beliefs import deviation, is_news, most_believed, packed
 from tocsin.protocols.reliability_tree.direct import Direct
-from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key, link_owner
+from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key
 from tocsin.protocols.reliability_tree.memory import Memory
 from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
 from tocsin.protocols.reliability_tree.news import decode_news
@@ -61,9 +65,10 @@ class ReliabilityTree(Machine):
         self._news_max: int = options.news_max
         self._full_every: int = options.full_every
         self._settle_us: int = options.settle_us
+        self._leaves_out: bool = options.leave_out
         self._given_loss: float = options.given_loss
         self._topology = setup.topology  # `given` knowledge; who learns takes nothing from it but its neighbours
-        self._memory = Memory(setup.site, outbox, options.memory, options.records_max)
+        self._memory = Memory(setup, outbox, options.memory, options.records_max)
         self.knowledge = Knowledge(setup.site, setup.sites)  # to look at
         self.neighbours: list[Direct] = []  # to look at; sorted by site
         self._beside: dict[SiteId, Direct] = {}  # the same, by site
@@ -80,22 +85,21 @@ class ReliabilityTree(Machine):
     # The application
 
     def room(self) -> int:
-        return ROOM_WITHOUT_LIMIT if self._settled else 0
+        return ROOM_WITHOUT_LIMIT if self._settled and self._memory.renewal.is_over else 0
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         """With the reach of the options, or the best that the budget allows."""
-        plan = self._plans.get((group, 0.0))
-        if plan is None:
+        if (group, 0.0) not in self._plans:
             plan = best_plan(self._map(), self._site, self._groups[group], self._reach, self._per_site)
             self._plans[(group, 0.0)] = plan
-        return self._broadcast(group, payload, plan)
+        return self._broadcast(group, payload, self._plans[(group, 0.0)])
 
     def broadcast_reaching(self, now: Micros, group: GroupId, payload: bytes, reach: float) -> int:
         """With a reach of its own; an error if the budget does not allow it."""
-        return self._broadcast(group, payload, self._plan(group, reach))
+        return self._broadcast(group, payload, self._promised(group, reach))
 
     def promise(self, now: Micros, group: GroupId, reach: float) -> float:
-        return self._plan(group, reach).reach
+        return self._promised(group, reach).reach
 
     def plan(self, group: GroupId, reach: float) -> Plan:
         """What a broadcast with this reach would do now; an error if the budget does not allow it."""
@@ -108,6 +112,20 @@ class ReliabilityTree(Machine):
             self._plans[(group, reach)] = plan
         return plan
 
+    def _promised(self, group: GroupId, reach: float) -> Plan:
+        """The plan, if it can be promised: nobody is left out, or that is allowed."""
+        plan = self._plan(group, reach)
+        if plan.left_out and not self._leaves_out:
+            lacking = ", ".join([str(site) for site in plan.left_out])
+            raise InputError(
+                f"reach: no known way leads to {len(plan.left_out)} of {len(self._groups[group])} members (sites "
+                f"{lacking}); expected to have heard of them, or `leave_out`"
+            )
+        return plan
+
+    def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
+        return self._plan(group, reach).left_out
+
     # Algorithm 1
 
     def _broadcast(self, group: GroupId, payload: bytes, plan: Plan) -> int:
@@ -115,7 +133,7 @@ class ReliabilityTree(Machine):
         self._propagate(group, self._site, seqno, plan.sends, payload)
         if self._site in self._groups[group]:
             self._outbox.deliver(group, self._site, seqno, payload)
-        self._memory.maybe_checkpoint(len(self._groups))
+        self._memory.maybe_checkpoint()
         return seqno
 
     def _on_data(self, data: Data) -> None:
@@ -128,7 +146,7 @@ class ReliabilityTree(Machine):
         self._memory.note_received(data.origin, data.seqno)
         if self._site in self._groups[data.group]:
             self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
-        self._memory.maybe_checkpoint(len(self._groups))
+        self._memory.maybe_checkpoint()
 
     def _propagate(
         self, group: GroupId, origin: SiteId, seqno: int, children: list[tuple[SiteId, int, bytes]], payload: bytes
@@ -142,6 +160,7 @@ class ReliabilityTree(Machine):
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         self._memory.recall(records)
+        self._memory.renewal.start(now)
         if not self._learns:
             return
         self._memory.begin_life(now, self._tick_us)
@@ -155,17 +174,17 @@ class ReliabilityTree(Machine):
 
     def _recall_link(self, direct: Direct) -> None:
         """A link that was there before a crash is there still, until its silence shows that it is not."""
-        key = link_key(self._site, direct.site, self._sites)
+        key = link_key(direct.site, self._site, self._sites)
         told = self._memory.told(key)
         direct.evidence.add(told.successes, told.failures)
         direct.expected = told.successes > 0
-        if told.version > 0 and link_owner(self._site, direct.site) == self._site:
+        if told.version > 0:
             self.knowledge.publish(key, told.version, told.public_successes, told.public_failures)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
-        if not self._learns:
-            return
-        if timer == HEARTBEAT:
+        if timer == RENEW:
+            self._memory.ask_again(now)
+        elif timer == HEARTBEAT:
             self._on_heartbeat_due(now)
         elif timer == TICK:
             self._on_tick(now)
@@ -174,7 +193,12 @@ class ReliabilityTree(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Data):
-            self._on_data(message)
+            if self._memory.renewal.is_over:
+                self._on_data(message)
+        elif isinstance(message, Enquiry):
+            self._memory.on_enquiry(source, message)
+        elif isinstance(message, Account):
+            self._memory.on_account(source, message)
         elif isinstance(message, Heartbeat):
             direct = self._beside.get(source)
             if direct is not None:
@@ -183,13 +207,11 @@ class ReliabilityTree(Machine):
     def _on_heartbeat_due(self, now: Micros) -> None:
         self._look_at_neighbours()
         for direct in self.neighbours:
-            if link_owner(self._site, direct.site) == self._site:
-                self._maybe_tell_link(direct)
-            else:
-                self._maybe_keep_link(direct)
+            self._maybe_tell_link(direct)
+            self._maybe_tell_deaf(direct)
         self._maybe_tell_process()
         self._send_heartbeats()
-        self._memory.maybe_checkpoint(len(self._groups))
+        self._memory.maybe_checkpoint()
         self._outbox.set_timer(HEARTBEAT, 0, now + self._heartbeat_us)
         self._plans = {}  # they were of what was known until now
 
@@ -269,12 +291,12 @@ class ReliabilityTree(Machine):
     def _maybe_tell_link(self, direct: Direct) -> bool:
         if direct.expected:
             return False  # what was told before our crash stands until we hear, or miss, the neighbour
-        key = link_key(self._site, direct.site, self._sites)
+        key = link_key(direct.site, self._site, self._sites)
         told = self._memory.told(key)
         successes = 0
         failures = 0
-        if direct.works():
-            successes, failures = packed(direct.link_successes(), direct.link_failures())
+        if direct.heard:
+            successes, failures = packed(direct.evidence.successes, direct.failures())
         if not is_news(successes, failures, told.public_successes, told.public_failures, self._growth):
             return False
         told.successes = direct.evidence.successes
@@ -282,28 +304,25 @@ class ReliabilityTree(Machine):
         self._tell(key, successes, failures)
         return True
 
-    def _maybe_keep_link(self, direct: Direct) -> bool:
-        """The other end tells of the link, but if it does not hear us, those on our side may not hear it: then we tell.
-        What we saw of the link is kept as seldom as if we told."""
+    def _maybe_tell_deaf(self, direct: Direct) -> bool:
+        """The other end tells of the way from us to it; but where it does not hear us, those on our side may not hear
+        it either: then we tell."""
         key = link_key(self._site, direct.site, self._sites)
-        if direct.heard and not direct.works() and self.knowledge.has_link(key):
-            self._tell(key, 0, 0)
-        told = self._memory.told(key)
-        evidence = direct.evidence
-        if not is_news(evidence.successes, evidence.failures, told.successes, told.failures, self._growth):
+        if not direct.heard or direct.works() or not self.knowledge.has_link(key):
             return False
-        told.successes = evidence.successes
-        told.failures = evidence.failures
-        self._memory.keep(key)
+        self._tell(key, 0, 0)
         return True
 
     def _tell_gone(self, direct: Direct) -> None:
-        """The link is gone; its other end may be, too, so whoever notices tells."""
-        key = link_key(self._site, direct.site, self._sites)
+        """Both ways are gone; the other end may be, too, so whoever notices tells."""
+        key = link_key(direct.site, self._site, self._sites)
         told = self._memory.told(key)
         told.successes = 0
         told.failures = 0
         self._tell(key, 0, 0)
+        back = link_key(self._site, direct.site, self._sites)
+        if self.knowledge.has_link(back):
+            self._tell(back, 0, 0)
 
     def _maybe_tell_process(self) -> bool:
         told = self._memory.told(self._site)
@@ -346,17 +365,22 @@ class ReliabilityTree(Machine):
         known = NetworkMap(self._sites)
         sites, up, down = self.knowledge.processes()
         for place in range(len(sites)):
-            known.crash[sites[place]] = most_believed(up[place], down[place])
-        first, second, successes, failures = self.knowledge.links()
-        for place in range(len(first)):
-            if first[place] != self._site and second[place] != self._site:
-                loss = self._cautious(successes[place], failures[place])
-                known.add_link(first[place], second[place], loss)
-        for direct in self.neighbours:
+            known.down[sites[place]] = most_believed(up[place], down[place])
+        senders, receivers, successes, failures = self.knowledge.links()
+        for place in range(len(senders)):
+            sender, receiver = senders[place], receivers[place]
+            if not self._sees(sender, receiver) and not self._sees(receiver, sender):
+                known.add_way(sender, receiver, self._cautious(successes[place], failures[place]))
+        for direct in self.neighbours:  # the newest of them: what it says of the way from us, and what we saw of its
             if direct.works():
-                loss = self._cautious(direct.link_successes(), direct.link_failures())
-                known.add_link(self._site, direct.site, loss)
+                known.add_way(self._site, direct.site, self._cautious(direct.peer_successes, direct.peer_failures))
+                known.add_way(direct.site, self._site, self._cautious(direct.evidence.successes, direct.failures()))
         return known
+
+    def _sees(self, here: SiteId, other: SiteId) -> bool:
+        """Whether this is our end of a link that works: then we need nobody's word for it."""
+        direct = self._beside.get(other) if here == self._site else None
+        return direct is not None and direct.works()
 
     def _cautious(self, successes: int, failures: int) -> float:
         return most_believed(successes, failures) + self._caution * deviation(successes, failures)

@@ -7,17 +7,20 @@ kept: neighbours tell everything to one that comes back.
 
 from typing import Final
 
-from tocsin.core.data import Received
-from tocsin.core.machine import Micros, Outbox, SiteId
+from tocsin.core.data import Account, Enquiry, Received, Renewed
+from tocsin.core.machine import FIRST_INCARNATION, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
+from tocsin.core.renewal import ASKS_BY_LUCK, OF_EACH_GROUP, Renewal
 from tocsin.protocols.reliability_tree.beliefs import Evidence
 from tocsin.protocols.reliability_tree.messages import Published, Sent, Started, Summary, Ticked
 
 MISSED_MAX: Final = 1_000_000  # ticks of one crash that are counted: twelve days of seconds
+LIVES_MAX: Final = 1 << 32  # starts of one incarnation: every life of a later one is greater
 NEVER: Final = -1
+RENEW_US: Final = 50_000  # between the questions of a process that begins anew: a round trip of most networks
 
 
 class Told:
@@ -34,15 +37,16 @@ class Told:
 class Memory:
     """The records of a process, and what they say."""
 
-    def __init__(self, site: SiteId, outbox: Outbox, remembered: int, records_max: int) -> None:
-        self.life = 0  # of this start; greater than any before
+    def __init__(self, setup: Setup, outbox: Outbox, remembered: int, records_max: int) -> None:
+        self.life = (setup.incarnation - FIRST_INCARNATION) * LIVES_MAX  # of this start; greater than any before
         self.ticks = Evidence(remembered)  # of our own: up, down
-        self._site = site
-        self._numbers = OwnNumbers()
+        self._groups: int = len(setup.groups)
+        self._numbers = OwnNumbers(setup.first_seqno)
         self._received = ReceivedNumbers()
         self._ticked_at = NEVER  # the last look at the clock
         self._told: dict[int, Told] = {}  # by key
         self._records = Records(outbox, records_max)
+        self.renewal = Renewal(setup, RENEW_US, OF_EACH_GROUP, self._records, outbox, ASKS_BY_LUCK)
 
     # Starting
 
@@ -60,6 +64,8 @@ class Memory:
                 self.life = record.life
             elif isinstance(record, Summary):
                 self._recall_summary(record)
+            elif isinstance(record, Renewed):
+                self.renewal.recall()
         self._records.recall(records)
 
     def _recall_summary(self, summary: Summary) -> None:
@@ -121,6 +127,27 @@ class Memory:
         self._received.add(origin, seqno)
         self._records.persist(Received(origin, seqno))
 
+    # A site that begins anew
+
+    def on_enquiry(self, source: SiteId, enquiry: Enquiry) -> None:
+        self.renewal.answer(source, enquiry, self._received.marks())
+
+    def on_account(self, source: SiteId, account: Account) -> None:
+        if self.renewal.on_account(source, account):
+            self._begin_anew()
+
+    def ask_again(self, now: Micros) -> None:
+        if self.renewal.maybe_give_up():
+            self._begin_anew()
+        self.renewal.ask(now)
+
+    def _begin_anew(self) -> None:
+        """What the others have is missed here, and never delivered."""
+        self.renewal.tell_missed()
+        for _, marks in self.renewal.answers():
+            self._received.adopt(marks)
+        self._fold()
+
     # Estimates
 
     def told(self, key: int) -> Told:
@@ -144,15 +171,19 @@ class Memory:
 
     # Stable storage
 
-    def maybe_checkpoint(self, groups: int) -> bool:
+    def maybe_checkpoint(self) -> bool:
         """Fold the records into a summary, once they are many."""
         if not self._records.are_many(0):
             return False
+        self._fold()
+        return True
+
+    def _fold(self) -> None:
         ticked: Ticked | None = None
         if self._ticked_at != NEVER:
             ticked = Ticked(self._ticked_at, self.ticks.successes, self.ticks.failures)
         published = [self._published(key) for key in self.told_keys()]
         received = self._received.all_ranges()
-        self._records.fold([Summary(self.life, self._numbers.following, received, ticked, tuple(published))])
-        self._records.release_log(groups)
-        return True
+        summary = Summary(self.life, self._numbers.following, received, ticked, tuple(published))
+        self._records.fold([summary, *self.renewal.records()])
+        self._records.release_log(self._groups)

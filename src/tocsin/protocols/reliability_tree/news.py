@@ -120,7 +120,7 @@ def read_many(data: bytes, sites: int) -> News | None:
     if int(keys[-1]) >= keys_max or int(keys.max()) != int(keys[-1]):
         return None
     links = keys[keys >= sites] - sites
-    if (links // sites >= links % sites).any():
+    if (links // sites == links % sites).any():
         return None
     if (table[:, 1:3] > EVIDENCE_MAX).any() or (table[:, 3] > VERSION_MAX).any():
         return None

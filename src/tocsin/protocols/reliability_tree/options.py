@@ -42,6 +42,13 @@ class ReliabilityTreeOptions(Options, frozen=True):
             "The default 100 is what a lone link of loss 0.9 needs for 0.9999: ln(0.0001) / ln(0.9) = 87.",
         ),
     ] = 100
+    leave_out: Annotated[
+        bool,
+        Meta(
+            description="Take a broadcast with a reach of its own, too, when no known way leads to some members: the "
+            "promise is then about the others, and the receipt names who was left out. False refuses it."
+        ),
+    ] = False
     caution: Annotated[
         float,
         Meta(

@@ -11,8 +11,7 @@ from typing import Final
 
 from tocsin.core.errors import InputError
 from tocsin.core.machine import SiteId
-from tocsin.core.topology import Topology
-from tocsin.planning.reliability import log_any_arrives, maximum_reliability_tree, minimal_copies
+from tocsin.planning.reliability import ReliabilityTree, log_any_arrives, minimal_copies, reachable_tree
 from tocsin.protocols.reliability_tree.news import read_varint, varint
 
 PROBABILITY_MAX: Final = 0.999_999  # a topology's are below 1; such a link is taken only where there is no other
@@ -23,34 +22,31 @@ class NetworkMap:
     """Estimates of every process and link that a process knows of, as planning wants them."""
 
     def __init__(self, sites: int) -> None:
-        self.crash: list[float] = [0.0] * sites  # by site
-        self.links: list[tuple[SiteId, SiteId, float]] = []  # ends and loss
+        self.crash: list[float] = [0.0] * sites  # by site: of one step, each by itself; a copy that meets one is lost
+        self.down: list[float] = [0.0] * sites  # by site: share of the time; all copies of a message meet it, or none
+        self.ways: list[tuple[SiteId, SiteId, float]] = []  # from whom, to whom, and the loss
 
     def add_link(self, first: SiteId, second: SiteId, loss: float) -> None:
-        self.links.append((first, second, min(loss, PROBABILITY_MAX)))
+        """Both ways of a link."""
+        self.add_way(first, second, loss)
+        self.add_way(second, first, loss)
 
-    def around(self, source: SiteId) -> tuple[Topology, list[SiteId]]:
-        """The part that has a path to the source: its nodes stand for these sites, the source's is the first."""
-        beside: dict[SiteId, list[SiteId]] = {source: []}
-        for first, second, _ in self.links:
-            beside.setdefault(first, []).append(second)
-            beside.setdefault(second, []).append(first)
-        number = {source: 0}
-        reached = [source]
-        place = 0
-        while place < len(reached):
-            for other in beside[reached[place]]:
-                if other not in number:
-                    number[other] = len(reached)
-                    reached.append(other)
-            place += 1
-        topology = Topology()
-        for site in reached:
-            topology.add_node(str(site), False, min(self.crash[site], PROBABILITY_MAX))
-        for first, second, loss in self.links:
-            if first in number:
-                topology.add_link(number[first], number[second], 1.0, loss)
-        return topology, reached
+    def add_way(self, sender: SiteId, receiver: SiteId, loss: float) -> None:
+        self.ways.append((sender, receiver, min(loss, PROBABILITY_MAX)))
+
+    def tree(self, source: SiteId) -> ReliabilityTree:
+        """The most reliable tree of what the source has a way to; nodes are sites, and `order` has who is reached."""
+        alive = [1.0 - min(self.crash[site], PROBABILITY_MAX) for site in range(len(self.crash))]
+        up = [1.0 - min(self.down[site], PROBABILITY_MAX) for site in range(len(self.down))]
+        chances: list[float] = []
+        for sender, receiver, loss in self.ways:
+            chances.append(alive[sender] * alive[receiver] * (1.0 - loss) * up[sender] * up[receiver])
+        tree = reachable_tree(len(alive), self.ways, chances, source)
+        for node in tree.order:
+            if tree.link[node] >= 0:
+                sender, receiver, loss = self.ways[tree.link[node]]
+                tree.success[node] = alive[sender] * alive[receiver] * (1.0 - loss)
+        return tree
 
 
 class Plan:
@@ -64,32 +60,40 @@ class Plan:
 
 
 def make_plan(known: NetworkMap, source: SiteId, members: list[SiteId], reach: float, per_site: int) -> Plan:
-    """The plan with the fewest messages for that reach; an error that says why if there is none in the budget."""
-    topology, reached = known.around(source)
-    tree = maximum_reliability_tree(topology, 0)
+    """The plan with the fewest messages for that reach; an error that says why if there is none in the budget.
+
+    Copies make up for losses and for crashed steps. They do not make up for the time in which a process is down, for
+    they are sent in an instant: the reach is the probability that all who are needed are up, times that of the copies.
+    """
+    tree = known.tree(source)
     wanted = set(members)
     plan = Plan()
-    plan.left_out = sorted(wanted - set(reached) - {source})
-    is_needed = [site in wanted for site in reached]
+    plan.left_out = sorted(wanted - set(tree.order) - {source})
+    is_needed = [site in wanted for site in range(len(known.down))]
     for node in reversed(tree.order):
-        if is_needed[node] and node > 0:
+        if is_needed[node] and node != source:
             is_needed[tree.parent[node]] = True
-    receivers = [node for node in tree.order if is_needed[node] and node > 0]
+    receivers = [node for node in tree.order if is_needed[node] and node != source]
     if not receivers:
         return plan
+    all_up = math.prod([1.0 - min(known.down[node], PROBABILITY_MAX) for node in receivers])
+    if reach >= all_up and all_up < 1.0:
+        raise InputError(
+            f"reach: {reach} cannot be promised, all who are needed are up {all_up:.6g} of the time; expected less"
+        )
     success = [tree.success[node] for node in receivers]
-    counts = minimal_copies(success, reach, per_site * len(receivers))
+    counts = minimal_copies(success, reach / all_up, per_site * len(receivers))
     plan.messages = sum(counts)
-    plan.reach = math.exp(math.fsum([log_any_arrives(success[i], counts[i]) for i in range(len(counts))]))
-    parts: list[list[bytes]] = [[] for _ in reached]  # by node: its plan so far
+    plan.reach = all_up * math.exp(math.fsum([log_any_arrives(success[i], counts[i]) for i in range(len(counts))]))
+    parts: list[list[bytes]] = [[] for _ in known.down]  # by node: its plan so far
     for place in range(len(receivers) - 1, -1, -1):
         node = receivers[place]
         below = b"".join(reversed(parts[node]))
         parent = tree.parent[node]
-        if parent == 0:
-            plan.sends.append((reached[node], counts[place], below))
+        if parent == source:
+            plan.sends.append((node, counts[place], below))
         else:
-            parts[parent].append(varint(reached[node]) + varint(counts[place]) + varint(len(below)) + below)
+            parts[parent].append(varint(node) + varint(counts[place]) + varint(len(below)) + below)
         parts[node] = []
     plan.sends.reverse()
     return plan

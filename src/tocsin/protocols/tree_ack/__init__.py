@@ -1,5 +1,6 @@
 """Reliable broadcast down any tree, surviving crashes and restarts (Schneider, Gries, Schlichting 1982)."""
 
+from tocsin.core.data import Links
 from tocsin.protocols.protocol import Assumptions, Protocol
 from tocsin.protocols.tree_ack.limits import limits_of
 from tocsin.protocols.tree_ack.machine import TreeAck
@@ -11,12 +12,15 @@ from tocsin.protocols.tree_ack.messages import (
     Data,
     Hello,
     Kept,
+    Noted,
     Probe,
+    Relay,
     Request,
+    Skipped,
     Started,
     Welcome,
 )
-from tocsin.protocols.tree_ack.options import RANGES, SMALL, TreeAckOptions
+from tocsin.protocols.tree_ack.options import RANGES, RETENTION, SMALL, TreeAckOptions
 
 PROTOCOL: Protocol = Protocol(
     name="tree_ack",
@@ -24,27 +28,20 @@ PROTOCOL: Protocol = Protocol(
     paper="Schneider, Gries, Schlichting 1982",
     make=TreeAck,
     options=TreeAckOptions,
-    messages=(Data, Ack, Complete, Hello, Welcome, Request, Batch, Probe),
-    records=(Started, Kept, Checkpoint),
+    messages=(Data, Ack, Complete, Hello, Welcome, Request, Batch, Probe, Noted, Links, Relay),
+    records=(Started, Kept, Skipped, Checkpoint),
     ranges=RANGES,
     small=SMALL,
+    retention=RETENTION,
     guarantees=("integrity", "validity", "agreement", "fifo", "single_source", "settled"),
     assumptions=Assumptions(
         disks_lost="any",
         dead_links=True,
         detector=True,
         note="agreement is among sites that are up in the end: a root that crashes for ever may have delivered its "
-        "last messages alone. A site that is down for ever keeps the others from trimming their logs.",
+        "last messages alone. For a site that is away `retain` numbers of each root are kept; older ones it missed.",
     ),
     limits=limits_of,
-    neglects=(
-        "held: messages; the limit",
-        "held: messages in a quiet group",
-        "held: deliveries in its log in a quiet group",
-        "quiet: something outstanding",
-        "quiet: wait for room",
-        "costs: an idle group sent",
-    ),
     liveness_us=5_000_000,
     variations={
         "detector": ("perfect", "timeout"),

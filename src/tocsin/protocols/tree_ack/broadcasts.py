@@ -17,15 +17,13 @@ from tocsin.core.errors import InputError
 from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
 from tocsin.planning.strategies import GivenTree, Strategy, strategy
 from tocsin.protocols.tree_ack.instance import Instance
-from tocsin.protocols.tree_ack.messages import Ack, Data
-from tocsin.protocols.tree_ack.options import WINDOW_MAX, TreeAckOptions
+from tocsin.protocols.tree_ack.messages import Ack, Data, Vector
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.protocols.tree_ack.peers import Peers
 from tocsin.protocols.tree_ack.stream import BACKOFF_MAX, Stream
 
 RESEND: Final = "RESEND"  # key: the stream
 ANNOUNCE: Final = "ANNOUNCE"  # key: the stream
-
-INSTANCES_MAX: Final = 2 * WINDOW_MAX  # of one stream; a correct root never has more than its window under way
 
 
 class Broadcasts:
@@ -52,6 +50,8 @@ class Broadcasts:
         self._peers = peers
         self._outbox = outbox
         self._watch_sender: bool = options.watch == "sender"
+        self._window: int = options.window
+        self._retain: int = options.retain
         self._resend_us: int = options.resend_us
         self._announce_us: int = options.announce_us
 
@@ -99,6 +99,19 @@ class Broadcasts:
         """The streams' keys, in increasing order."""
         return sorted(self.streams)
 
+    def vector(self) -> Vector:
+        """What we have (of our own messages to groups that we are not in: what there is)."""
+        vector: list[tuple[int, int, int]] = []
+        for key in self.stream_keys():
+            stream = self.streams[key]
+            if stream.last >= 0:
+                vector.append((stream.group, stream.origin, stream.last))
+        return tuple(vector)
+
+    def is_behind(self, site: SiteId) -> bool:
+        """Whether a site may lack messages of ours: then it is greeted until it has them."""
+        return any(site in stream.behind for stream in self.own_streams())
+
     # An instance's life
 
     def open(self, now: Micros, stream: Stream, message: Data, sender: SiteId) -> Instance:
@@ -109,6 +122,8 @@ class Broadcasts:
             watched = self._watched(stream, instance)
             instance.orphaned = watched < 0 or watched in self._peers.failed
             self._peers.watch(now, watched)
+            if len(stream.instances) > self._window:  # no root has more under way: the oldest is complete
+                self.learn(stream, min(stream.instances) + 1, 0)
         return instance
 
     def serve(self, now: Micros, stream: Stream, instance: Instance) -> None:
@@ -121,12 +136,22 @@ class Broadcasts:
         self._send_out(now, stream, instance)
         if not instance.ackfrom and not instance.waiting and not instance.whole:
             if stream.origin == self._site:
-                self._complete(now, stream, instance)
+                if self.is_held(stream, instance):
+                    self._complete(now, stream, instance)
             elif instance.orphaned:
                 instance.whole = True  # r, sendto := b, {b}
                 instance.sendto.append(stream.origin)
                 self._send_out(now, stream, instance)
         self._answer(stream, instance)
+
+    def is_held(self, stream: Stream, instance: Instance) -> bool:
+        """Whether a member has it: what only a root outside the group has is not broadcast, whoever has failed."""
+        return self._site in stream.members or any(site in stream.members for site in instance.acked)
+
+    def _sees_to(self, stream: Stream, instance: Instance, site: SiteId) -> bool:
+        """Whether a site that was left out is ours to serve. Who serves its subtree alone waits for sites of that
+        subtree alone, and who serves everybody is waited for by nobody: so nobody waits for itself in a circle."""
+        return stream.origin == self._site or instance.whole or stream.is_below(site, self._site)
 
     def _send_out(self, now: Micros, stream: Stream, instance: Instance) -> None:
         sendto = instance.sendto
@@ -168,9 +193,15 @@ class Broadcasts:
                 break
             del stream.instances[number]
             stream.done = number + 1
-        stream.settle_stable()
-        if not stream.instances and self._announce_us > 0:
-            self._outbox.set_timer(ANNOUNCE, self.key(stream), now + self._announce_us)
+        stream.settle_stable(self._retain)
+        self.maybe_announce(now, stream)
+
+    def maybe_announce(self, now: Micros, stream: Stream) -> bool:
+        """Of our own stream, when nothing is under way: say in a while that all is complete."""
+        if self._announce_us == 0 or stream.instances or stream.last < 0:
+            return False
+        self._outbox.set_timer(ANNOUNCE, self.key(stream), now + self._announce_us)
+        return True
 
     def _watched(self, stream: Stream, instance: Instance) -> SiteId:
         """Whose failure makes us take over: m.sender or, without the optimization, the root."""
@@ -187,8 +218,8 @@ class Broadcasts:
         stream.backoff = 0
         for site in ack.missing:
             if site in stream.participants and site != self._site and site not in instance.acked:
-                if site in self._peers.failed:
-                    instance.skipped.add(site)
+                if site in self._peers.failed or not self._sees_to(stream, instance, site):
+                    instance.skipped.add(site)  # for those to see to who sent it to us
                 else:
                     instance.sendto.append(site)  # left out there, but we know that it lives
         self.run(now, stream, instance)
@@ -234,10 +265,19 @@ class Broadcasts:
             stream = self.streams[key]
             for seqno in stream.numbers():
                 instance = stream.instances[seqno]
-                if site in instance.skipped:
+                if site in instance.skipped and self._sees_to(stream, instance, site):
                     instance.skipped.discard(site)
                     instance.sendto.append(site)
                     self._send_out(now, stream, instance)
+
+    def on_renewed(self, site: SiteId) -> None:
+        """A site has begun anew: what it acknowledged it no longer has."""
+        for key in self.stream_keys():
+            for instance in self.streams[key].instances.values():
+                instance.acked.discard(site)
+        for stream in self.own_streams():
+            if site in stream.members and stream.last >= 0:
+                stream.behind[site] = stream.stable
 
     def depends_on(self, site: SiteId) -> bool:
         """Whether the failure of this site would make us act."""
@@ -251,6 +291,8 @@ class Broadcasts:
 
     def quiet(self) -> bool:
         for stream in self.streams.values():
+            if stream.instances and stream.origin == self._site:
+                return False
             for instance in stream.instances.values():
                 if instance.waiting or instance.ackfrom or instance.ackto:
                     return False
@@ -285,6 +327,9 @@ class Broadcasts:
                     for site in sorted(instance.ackfrom):
                         self._outbox.send(site, instance.message)
                 instance.resent = True
+                if stream.backoff > 1 and self._peers.perfect:
+                    for site in sorted(instance.ackfrom):
+                        self._peers.watch_link(now, site)
         if owed:
             if stream.backoff < BACKOFF_MAX:
                 stream.backoff += 1

@@ -15,6 +15,9 @@ class Catchup:
         self.wanted: dict[SiteId, int] = {}  # by origin: a number that somebody has and that we lack
         self.helper: SiteId = -1  # who is asked now; -1: nobody
         self.cursor = -1  # where the helper's log goes on
+        self.floors: dict[
+            SiteId, tuple[int, int]
+        ] = {}  # by origin: the lowest (number, count) that a helper begins after
         self._candidates: list[SiteId] = []  # who said they have something, oldest first
         self._tried: set[SiteId] = set()  # who was asked in this round
         self._in_vain: set[SiteId] = set()  # who had nothing for us, since something last came
@@ -38,6 +41,13 @@ class Catchup:
             self._candidates.clear()
             self._tried.clear()
             self._in_vain.clear()
+            self.floors.clear()
+
+    def note_floor(self, origin: SiteId, floor: int, count: int) -> None:
+        """A helper no longer has what comes before this number, nor the number itself."""
+        known = self.floors.get(origin)
+        if known is None or floor < known[0]:
+            self.floors[origin] = (floor, count)
 
     def note_progress(self) -> None:
         self._in_vain.clear()

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from tocsin.core.data import Number
+from tocsin.core.data import SITES_MAX, Number, name_of
 from tocsin.core.message import Message, Record
 
 Newest = Annotated[int, Meta(ge=0, lt=(1 << 62) - 1)]  # a sequence number whose successor is a number, too
@@ -120,6 +120,7 @@ class Batch(Message, frozen=True):
     group: Number
     cursor: Number  # go on here
     more: bool  # whether the log goes on
+    floors: tuple[tuple[Number, Number, Number], ...]  # origin, newest number that is no longer kept, how many until it
     pieces: tuple[Piece, ...]
 
     def carries(self) -> tuple[tuple[int, int], ...]:
@@ -138,6 +139,38 @@ class Probe(Message, frozen=True):
 
     kind: ClassVar[str] = "probe"
     answer: bool
+
+
+class Noted(Message, frozen=True):
+    """The answer to a `Complete`: the sender knows it."""
+
+    kind: ClassVar[str] = "null"
+    group: Number
+    origin: Number
+    last: Newest
+    stable: Number
+
+
+Direct = Data | Ack | Complete | Hello | Welcome | Request | Batch | Probe | Noted
+
+
+class Relay(Message, frozen=True):
+    """A message that is passed on, because there is no direct way."""
+
+    kind: ClassVar[str] = "relay"
+    path: Annotated[tuple[Number, ...], Meta(max_length=SITES_MAX)]  # from its sender to its receiver
+    place: Number  # of the receiver of this copy in the path
+    life: Number  # of its sender
+    message: Direct
+
+    def carries(self) -> tuple[tuple[int, int], ...]:
+        return self.message.carries()
+
+    def payloads(self) -> tuple[bytes, ...]:
+        return self.message.payloads()
+
+    def brief(self, names: list[str]) -> str:
+        return f"Relay({' '.join(name_of(site, names) for site in self.path)}: {self.message.brief(names)})"
 
 
 class Started(Record, frozen=True):
@@ -162,10 +195,32 @@ class Kept(Record, frozen=True):
         return f"Kept({names[self.origin]}:{self.seqno})"
 
 
+class StreamState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """What a checkpoint says of a stream."""
+
+    group: Number
+    origin: Number
+    last: Last
+    count: Number  # of the stream's messages up to `last`
+    done: Number
+    stable: Number
+    floor: Last
+    floor_count: Number
+
+
 class Checkpoint(Record, frozen=True):
     """What the delivery log up to the given positions, and all earlier records, came to."""
 
     life: Number
     next_seqno: Number
     positions: tuple[Number, ...]  # by group: the log's end at the time
-    streams: tuple[tuple[Number, Number, Last, Number, Number, Last], ...]  # group, origin, last, done, stable, floor
+    streams: tuple[StreamState, ...]
+
+
+class Skipped(Record, frozen=True):
+    """What this site lacks of a stream is nowhere any more: it goes on after this number. The application was told."""
+
+    group: Number
+    origin: Number
+    last: Number
+    count: Number  # of the stream's messages up to it

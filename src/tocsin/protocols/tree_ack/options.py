@@ -64,10 +64,20 @@ class TreeAckOptions(Options, frozen=True):
     detector: Annotated[
         Literal["timeout", "perfect"],
         Meta(
-            description="`timeout`: a watched site that stays silent for probe_us * suspect_probes has failed; "
+            description="`timeout`: a watched site that leaves suspect_probes probes unanswered has failed; "
             "works anywhere, may be wrong. `perfect`: the driver says who has failed (simulator and explorer)."
         ),
     ] = "timeout"
+    retain: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 40,
+            description="Numbers of one root that are kept for a site that is away. Beyond it the oldest go, and a "
+            "site that comes back for them is told that it missed them. The default 1,048,576 is 100 MB of log at "
+            "100 bytes.",
+        ),
+    ] = 1 << 20
     resend_us: Annotated[
         int,
         Meta(
@@ -99,8 +109,9 @@ class TreeAckOptions(Options, frozen=True):
         Meta(
             ge=1,
             le=1000,
-            description="timeout detector: silent periods of probe_us after which a site has failed. With loss p, "
-            "a site that lives is suspected with probability about (2p)^n: 5 makes that 1 in 100,000 at 5 %.",
+            description="timeout detector: probes, one in each period of probe_us, that a site leaves unanswered "
+            "before it has failed. With loss p, a silent site that lives is suspected with probability "
+            "(1 - (1 - p)^2)^n, about (2p)^n: 5 makes that 1 in 100,000 at 5 %.",
         ),
     ] = 5
     recheck_us: Annotated[
@@ -124,4 +135,5 @@ RANGES = {
     "suspect_probes": (1, 8),
     "recheck_us": (200_000, 1_000_000),
 }
+RETENTION = {"retain": 4}  # what is kept for those who are away, so small that a short run passes it
 SMALL = {"records_max": 8, "window": 2}  # limits that a short run passes many times; the swarm runs with them, too

@@ -46,6 +46,13 @@ class Pulls:
     def quiet(self) -> bool:
         return all(not catchup.wanted for catchup in self.catchups)
 
+    def wants_own(self, group: GroupId) -> bool:
+        """Whether an earlier incarnation of this site has sent messages that we lack: others have them."""
+        return self._site in self.catchups[group].wanted
+
+    def lacks_own(self) -> bool:
+        return any(self._site in catchup.wanted for catchup in self.catchups)
+
     def is_helper(self, site: SiteId) -> bool:
         return any(catchup.helper == site for catchup in self.catchups)
 
@@ -78,9 +85,29 @@ class Pulls:
         catchup = self.catchups[group]
         if catchup.turn_to_next(self._groups[group], self._site, self._peers.failed):
             self._send_request(now, group)
+        elif self._skip(group):
+            self._ask_next(now, group)
         else:
             catchup.give_up(self._broadcasts.group_streams(group))
             self._set_pull(now, group)
+
+    def _skip(self, group: GroupId) -> bool:
+        """Everybody was asked, and what comes next is kept by nobody: it is missed. Whether there was such a stream."""
+        catchup = self.catchups[group]
+        skipped = False
+        for origin in sorted(catchup.floors):
+            floor, count = catchup.floors[origin]
+            stream = self._broadcasts.stream(group, origin)
+            if stream is not None and stream.last < floor and stream.count < count:
+                self._store.skip(stream, floor, count)
+                if origin == self._site:
+                    stream.done = stream.stable = max(stream.done, floor + 1)
+                self._broadcasts.learn(stream, floor + 1, floor + 1)
+                skipped = True
+        catchup.floors.clear()
+        if skipped:
+            self.forget_found(group)
+        return skipped and bool(catchup.wanted)
 
     def _send_request(self, now: Micros, group: GroupId) -> None:
         catchup = self.catchups[group]
@@ -116,15 +143,23 @@ class Pulls:
             stream = self._broadcasts.stream(group, piece.origin)
             if stream is None or piece.previous != stream.last or piece.seqno <= stream.last:
                 continue  # it came another way meanwhile
-            if piece.origin == self._site or source not in stream.members:
+            if source not in stream.members or (piece.origin == self._site and not self.wants_own(group)):
                 continue
             data = Data(group, piece.origin, piece.seqno, piece.previous, 0, 0, piece.payload)
             self._store.take(stream, data)
             catchup.note_progress()
-            if not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
+            if piece.origin == self._site:
+                stream.done = max(stream.done, piece.seqno + 1)  # what is under way of it is for its holders to see to
+                for member in stream.members:
+                    if member not in (self._site, source):
+                        stream.behind.setdefault(member, stream.stable)
+            elif not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
                 instance = self._broadcasts.open(now, stream, data, source)
                 self._broadcasts.serve(now, stream, instance)
                 self._broadcasts.run(now, stream, instance)
+        if catchup.helper == source and source in self._groups[group]:
+            for origin, floor, count in batch.floors:
+                catchup.note_floor(origin, floor, count)
         self.forget_found(group)
         if catchup.wanted and catchup.helper == source:
             if batch.more and batch.cursor > catchup.cursor:

@@ -8,10 +8,12 @@ what somebody lacks. What it lacks itself it gets by catching up (`Pulls`).
 from tocsin.core.machine import GroupId, Micros, SiteId
 from tocsin.core.message import Record
 from tocsin.protocols.tree_ack.broadcasts import Broadcasts
-from tocsin.protocols.tree_ack.messages import Data, Kept
+from tocsin.protocols.tree_ack.messages import Data, Kept, Skipped
 from tocsin.protocols.tree_ack.peers import Peers
 from tocsin.protocols.tree_ack.store import Store
 from tocsin.protocols.tree_ack.stream import Stream
+
+NOTHING: dict[int, int] = {}
 
 
 class Restart:
@@ -20,6 +22,7 @@ class Restart:
     def __init__(
         self, site: SiteId, sites: int, groups: int, window: int, peers: Peers, broadcasts: Broadcasts, store: Store
     ) -> None:
+        self.is_anew = False  # began without what an earlier incarnation had, or the end of it: others tell
         self.awaited: set[SiteId] = set()  # sites that have not said what they have; none has failed
         self._reported: dict[SiteId, dict[int, int]] = {}  # until all have: newest numbers by stream's key
         self._site = site
@@ -33,23 +36,37 @@ class Restart:
     def recall(self, now: Micros, records: list[Record]) -> bool:
         """Rebuild what we knew; whether there was an earlier life."""
         checkpoint = self._store.recall_checkpoint(records)
-        for group, origin, last, done, stable, floor in checkpoint.streams:
-            stream = self._broadcasts.stream(group, origin)
+        for state in checkpoint.streams:
+            stream = self._broadcasts.stream(state.group, state.origin)
             assert stream is not None
-            stream.last = last
-            stream.done = done
-            stream.stable = stable
-            stream.floor = floor
+            stream.last = state.last
+            stream.count = state.count
+            stream.done = state.done
+            stream.stable = state.stable
+            stream.floor = state.floor
+            stream.floor_count = state.floor_count
         opened: dict[int, dict[int, Data]] = {}  # by stream's key and number: not known to be complete
+        for record in records:
+            if isinstance(record, Skipped):
+                self._recall_skipped(record)
         for record in records:
             if isinstance(record, Kept):
                 self._recall(record, opened)
         for group in range(self._groups):
             self._recall_log(group, checkpoint.positions[group], opened)
-        if not self._store.found_something:
+        if not self._store.found_something and not self.is_anew:
             return False
         self._restore(now, opened)
         return True
+
+    def _recall_skipped(self, skipped: Skipped) -> None:
+        stream = self._broadcasts.stream(skipped.group, skipped.origin)
+        assert stream is not None
+        if skipped.last > stream.last:
+            stream.last = stream.floor = skipped.last
+            stream.count = stream.floor_count = skipped.count
+            stream.done = max(stream.done, skipped.last + 1)
+            stream.stable = max(stream.stable, skipped.last + 1)
 
     def _recall(self, kept: Kept, opened: dict[int, dict[int, Data]]) -> None:
         stream = self._broadcasts.stream(kept.group, kept.origin)
@@ -58,8 +75,9 @@ class Restart:
         opened.setdefault(self._broadcasts.key(stream), {})[kept.seqno] = data
         if kept.origin == self._site:
             self._store.numbers.recall(kept.seqno)
-            if self._site not in stream.members:
-                stream.last = max(stream.last, kept.seqno)
+            if self._site not in stream.members and kept.seqno > stream.last:
+                stream.last = kept.seqno
+                stream.count += 1
         elif kept.seqno > stream.last:
             stream.held[kept.seqno] = data
 
@@ -72,6 +90,7 @@ class Restart:
                 continue  # the checkpoint knew it
             data = Data(group, entry.origin, entry.seqno, stream.last, 0, 0, entry.payload)
             stream.last = entry.seqno
+            stream.count += 1
             stream.held.pop(entry.seqno, None)
             opened.setdefault(self._broadcasts.key(stream), {})[entry.seqno] = data
             if entry.origin == self._site:
@@ -120,12 +139,16 @@ class Restart:
                 if instance is None or not instance.waiting:
                     continue
                 instance.waiting = False
-                if self._somebody_lacks(key, stream, seqno):
+                for site in stream.members:
+                    if self._reported.get(site, NOTHING).get(key, -1) >= seqno:
+                        instance.acked.add(site)
+                if self._somebody_lacks(key, stream, seqno) or not self._broadcasts.is_held(stream, instance):
                     self._broadcasts.serve(now, stream, instance)
                 elif stream.origin != self._site:
                     instance.whole = True  # B(b, m) holds
                 self._broadcasts.run(now, stream, instance)
         self._reported.clear()
+        self.is_anew = False
         return True
 
     def _somebody_lacks(self, key: int, stream: Stream, seqno: int) -> bool:

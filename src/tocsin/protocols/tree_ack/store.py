@@ -7,12 +7,23 @@ are `Kept` records.
 
 from typing import Final
 
-from tocsin.core.machine import DeliveryLog, GroupId, Outbox, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Outbox, Setup
 from tocsin.core.message import Record
 from tocsin.core.own_messages import OwnNumbers
-from tocsin.protocols.tree_ack.messages import Batch, Checkpoint, Data, Kept, Piece, Request, Started
+from tocsin.protocols.tree_ack.messages import (
+    Batch,
+    Checkpoint,
+    Data,
+    Kept,
+    Piece,
+    Request,
+    Skipped,
+    Started,
+    StreamState,
+)
 from tocsin.protocols.tree_ack.stream import Stream
 
+LIFE_BITS: Final = 20  # starts of one incarnation; those of a later one count from the next multiple on
 READ_COUNT: Final = 256  # log entries read at once
 SCAN_MAX: Final = 4096  # log entries looked at for one batch
 BATCH_PIECES_MAX: Final = 64
@@ -22,34 +33,38 @@ BATCH_BYTES_MAX: Final = 32 * 1024  # a batch stays within one 64 KiB burst of d
 class Store:
     """Takes messages, hands them out, and keeps the log short."""
 
-    def __init__(
-        self, site: SiteId, groups: list[list[SiteId]], log: DeliveryLog, outbox: Outbox, records_max: int
-    ) -> None:
-        self.life = 0  # of this start; persisted before anything is sent
+    def __init__(self, setup: Setup, outbox: Outbox, records_max: int) -> None:
+        self.life = (
+            setup.incarnation - FIRST_INCARNATION
+        ) << LIFE_BITS  # of this start; persisted before anything is sent
         self.numbers = OwnNumbers()
+        self.numbers.resume(setup.first_seqno)
         self.found_something = False  # whether this is a restart: an earlier life had left something
-        self._site = site
-        self._groups = groups
-        self._log = log
+        self._site = setup.site
+        self._groups = setup.groups
+        self._log = setup.log
         self._outbox = outbox
         self._records_max = records_max  # durable requests between two checkpoints; a restart reads about as many
         self._changes = 0  # durable requests since the last checkpoint
-        self._ends: list[int] = [0] * len(groups)  # by group: the log's end at the last checkpoint
+        self._ends: list[int] = [0] * len(setup.groups)  # by group: the log's end at the last checkpoint
 
     # Taking
 
     def take(self, stream: Stream, data: Data) -> None:
         """Make a new message durable: deliver it, or keep it until those before it have come."""
-        if data.previous == stream.last:
+        if data.previous <= stream.last:  # smaller where its origin has begun anew and did not know of our last one
             self._deliver(stream, data)
-            while stream.held:
-                first = min(stream.held)
-                if stream.held[first].previous != stream.last:
-                    break
-                self._deliver(stream, stream.held.pop(first))
+            self._deliver_held(stream)
         else:
             self._keep(data)
             stream.held[data.seqno] = data
+
+    def _deliver_held(self, stream: Stream) -> None:
+        while stream.held:
+            first = min(stream.held)
+            if stream.held[first].previous > stream.last:
+                break
+            self._deliver(stream, stream.held.pop(first))
 
     def take_own(self, stream: Stream, data: Data) -> None:
         """Make our own broadcast durable, and with it that its number is taken."""
@@ -58,9 +73,25 @@ class Store:
         else:
             self._keep(data)
             stream.last = data.seqno
+            stream.count += 1
+
+    def skip(self, stream: Stream, last: int, count: int) -> None:
+        """What we lack up to this number is nowhere any more: tell the application, and go on after it."""
+        self._outbox.missed(stream.group, stream.origin, stream.last + 1, count - stream.count)
+        self._outbox.persist(Skipped(stream.group, stream.origin, last, count))
+        self._changes += 1
+        stream.last = last
+        stream.count = count
+        stream.floor = last
+        stream.floor_count = count
+        for seqno in sorted(stream.held):
+            if seqno <= last:
+                del stream.held[seqno]
+        self._deliver_held(stream)
 
     def _deliver(self, stream: Stream, data: Data) -> None:
         stream.last = data.seqno
+        stream.count += 1
         self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
         self._changes += 1
 
@@ -93,7 +124,12 @@ class Store:
                 position += 1
                 if len(pieces) >= BATCH_PIECES_MAX or size >= BATCH_BYTES_MAX:
                     break
-        return Batch(group, position, position < end, tuple(pieces))
+        floors: list[tuple[int, int, int]] = []
+        for origin in sorted(streams):
+            stream = streams[origin]
+            if have.get(origin, -1) < stream.floor:
+                floors.append((origin, stream.floor, stream.floor_count))
+        return Batch(group, position, position < end, tuple(floors), tuple(pieces))
 
     # Coming back
 
@@ -106,7 +142,7 @@ class Store:
                 self.life = record.life
             elif isinstance(record, Started):
                 self.life = record.life
-        self.numbers.resume(checkpoint.next_seqno)
+        self.numbers.resume(max(self.numbers.following, checkpoint.next_seqno))
         self._ends = list(checkpoint.positions)
         self.found_something = len(records) > 0
         self.life += 1
@@ -144,7 +180,12 @@ class Store:
                 self.life,
                 self.numbers.following,
                 tuple(ends),
-                tuple([(s.group, s.origin, s.last, s.done, s.stable, s.floor) for s in streams]),
+                tuple(
+                    [
+                        StreamState(s.group, s.origin, s.last, s.count, s.done, s.stable, s.floor, s.floor_count)
+                        for s in streams
+                    ]
+                ),
             )
         ]
         for stream in streams:
@@ -171,7 +212,9 @@ class Store:
                 stream = streams.get(entry.origin)
                 if stream is None or entry.seqno >= stream.stable:
                     return position
-                stream.floor = max(stream.floor, entry.seqno)
+                if entry.seqno > stream.floor:
+                    stream.floor = entry.seqno
+                    stream.floor_count += 1
                 position += 1
 
 

@@ -10,6 +10,8 @@ from tocsin.protocols.tree_ack.messages import Data
 
 BACKOFF_MAX: Final = 3  # doublings of the time between two resends
 
+NEVER: Final = -(1 << 62)
+
 
 class Stream:
     """Numbers of a stream increase; with several groups they have gaps, so each message names the one before it."""
@@ -21,23 +23,43 @@ class Stream:
         self.origin = origin
         self.participants = participants  # sorted: the members, and the root
         self.members = members  # sorted
-        self.last = -1  # newest number delivered here without a gap (at a root outside the group: sent)
+        self.last = -1  # newest number delivered (or missed) here without a gap (at a root outside the group: sent)
+        self.count = 0  # the stream's messages up to `last`
         self.done = 0  # all smaller numbers are known to be complete
         self.stable = 0  # all smaller numbers are at every member; at most `done`
         self.floor = -1  # newest number trimmed from our log; below `stable`
+        self.floor_count = 0  # the stream's messages up to `floor`
         self.instances: dict[int, Instance] = {}  # by number, all at least `done`
         self.held: dict[int, Data] = {}  # received, durable, waiting for an earlier one; all above `last`
         self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
+        self.untold: set[SiteId] = set()  # at the root: members that have not confirmed what was announced last …
+        self.announced = (-1, -1)  # … the newest complete number, and what is stable
+        self.told_at = NEVER  # at the root: when that was last announced …
+        self.tellings = 0  # … and how often, since it is so or somebody is back
         self.resend_armed = False
         self.backoff = 0  # doublings of the resend time since the last progress
         self._plan = plan
         self._root_index = bisect_left(participants, origin)
+        self._below: dict[SiteId, set[SiteId]] = {}  # by site that was asked for
 
     def successors(self, site: SiteId) -> list[SiteId]:
         """The paper's SUCC({site}), in sending order."""
         count = len(self.participants)
         name = (bisect_left(self.participants, site) - self._root_index) % count + 1
         return [self.participants[(other - 1 + self._root_index) % count] for other in self._plan.successors(name)]
+
+    def is_below(self, site: SiteId, above: SiteId) -> bool:
+        """Whether a site is in SUCC+ of another one."""
+        below = self._below.get(above)
+        if below is None:
+            below = set()
+            ahead = self.successors(above)
+            while ahead:
+                other = ahead.pop()
+                below.add(other)
+                ahead.extend(self.successors(other))
+            self._below[above] = below
+        return site in below
 
     def has(self, seqno: int) -> bool:
         """The paper's rec(i, m)."""
@@ -54,11 +76,13 @@ class Stream:
         previous = self.held[min(self.held)].previous
         return previous if self.last < previous < self.done else -1
 
-    def settle_stable(self) -> None:
-        """At the root: what is complete is stable up to the first number that somebody may lack."""
+    def settle_stable(self, retain: int) -> None:
+        """At the root: what is complete is stable up to the first number that somebody may lack, and nobody is waited
+        for with more than `retain` numbers."""
         stable = self.done
         for first in self.behind.values():
             if first < stable:
                 stable = first
+        stable = max(stable, min(self.done, self.last + 1 - retain))
         if stable > self.stable:
             self.stable = stable

@@ -9,7 +9,7 @@
 """
 
 from tocsin.core.machine import GroupId
-from tocsin.sim.duties.acknowledged import missed_names
+from tocsin.sim.duties.acknowledged import missed_names, shares_positions
 from tocsin.sim.duties.ending import Ending
 from tocsin.sim.duties.notes import NOT_TOLD, Log
 
@@ -44,7 +44,7 @@ def _untruth(ending: Ending, log: Log, group: GroupId) -> str:
     for position in range(len(names)):
         if names[position] == NOT_TOLD and position not in order:
             return f"was told that it missed position {position}, which nobody has"
-    both = set(names).intersection(missed_names(notes, log, group))
+    both = set(names).intersection(missed_names(notes, log, group, shares_positions(ending)))
     if both:
         return f"was told that it missed {notes.label(min(both))}, which it has delivered"
     return ""
@@ -53,7 +53,7 @@ def _untruth(ending: Ending, log: Log, group: GroupId) -> str:
 def _second_order(ending: Ending) -> str:
     """Two messages at one position, where positions are the group's."""
     limits = ending.limits
-    if limits is None or limits.reach != "members" or "multiple_source" not in ending.protocol.guarantees:
+    if limits is None or not shares_positions(ending):
         return ""
     if limits.rolls_back and (ending.unhealed() or ending.restless()):
         return ""  # what stands at a position is not yet settled

@@ -68,6 +68,8 @@ SPECIAL: dict[str, Special] = {
     "clock": Special(lambda a: a.clocks, surroundings.own_clocks, ("jump",)),
     "asked": Special(lambda a: a.group_changes, requests.ask_any_site, ("change",)),
     "disband": Special(lambda a: a.group_changes, requests.disband, ("change",)),
+    "voters": Special(lambda a: a.voter_changes, requests.change_voters, ("add", "remove")),
+    "crash_voters": Special(lambda a: a.voter_changes, stopping.crash_while_voting),
     "emptied": Special(lambda a: a.several_groups and a.crashes == "any", requests.empty_group),
     "outside": Special(lambda a: a.several_groups, requests.send_from_outside),
     "single": Special(lambda a: a.several_groups, requests.group_of_one),

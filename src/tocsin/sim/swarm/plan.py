@@ -8,7 +8,7 @@ from tocsin.protocols.protocol import Protocol
 Document = dict[str, Any]
 
 LOSSES = ("loss", "duplicate", "reorder")  # of the network
-FOR_GOOD = ("stay_down", "minority")  # kinds of faults that nothing ends
+FOR_GOOD = ("stay_down", "minority", "voters")  # kinds of faults that nothing ends
 
 
 class Plan:
@@ -49,7 +49,7 @@ class Plan:
         return [name for fault in self.faults() for key in keys for name in fault.get(key, [])]
 
     def joining(self) -> list[str]:
-        return self.named("join")
+        return self.named("join", "add")
 
     def down_for_good(self) -> set[str]:
         """Who crashes and does not come back."""

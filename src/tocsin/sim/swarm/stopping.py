@@ -78,6 +78,17 @@ def crash_while_changing(plan: Plan, rng: Rng) -> None:
     plan.add("crash_change", back_at, "recover", sorted({first, second}))
 
 
+def crash_while_voting(plan: Plan, rng: Rng) -> None:
+    """Sites crash while the voters are changed."""
+    for at in [int(fault["at_us"]) for fault in plan.faults() if "add" in fault or "remove" in fault]:
+        names = plan.steady()
+        if names:
+            chosen = [names[rng.below(len(names))]]
+            crash_at = at + rng.between(0, LEAVING_US)
+            plan.add("crash_voters", crash_at, "crash", chosen)
+            plan.add("crash_voters", max(crash_at, plan.span(rng)[1]), "recover", chosen)
+
+
 def at_once(plan: Plan, rng: Rng) -> None:
     """Several things in one instant."""
     begin, end = plan.span(rng)

@@ -2,6 +2,7 @@
 
 from tocsin.core.rng import Rng
 from tocsin.sim.swarm.plan import Plan
+from tocsin.sim.swarm.settings import SETTINGS
 
 FLAPS_MAX = 12
 FLAP_US = 400_000
@@ -78,6 +79,7 @@ def steady(plan: Plan, rng: Rng) -> None:
     hears badly does so all the time, who crashes has the habit of it."""
     plan.still()
     plan.document["options"] = {}
+    plan.kinds -= set(SETTINGS)
     workload = plan.document["workload"]
     for key in ("rate_per_site", "outstanding", "burst", "still_us"):
         workload.pop(key, None)

@@ -1,6 +1,6 @@
 """The papers' basic algorithm: send to each, resend until each has acknowledged."""
 
-from tocsin.core.data import Data, Received
+from tocsin.core.data import Account, Data, Enquiry, Received, Renewed
 from tocsin.protocols.baselines.ack_all.limits import limits_of
 from tocsin.protocols.baselines.ack_all.machine import AckAll
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
@@ -13,8 +13,8 @@ PROTOCOL: Protocol = Protocol(
     paper="the basic algorithm of Garcia-Molina, Kogan 1988",
     make=AckAll,
     options=AckAllOptions,
-    messages=(Data, Ack),
-    records=(Sent, Acknowledged, Received, Summary),
+    messages=(Data, Ack, Enquiry, Account),
+    records=(Sent, Acknowledged, Received, Summary, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=("integrity", "validity", "agreement", "uniform_agreement", "settled"),

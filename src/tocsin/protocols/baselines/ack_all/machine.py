@@ -17,12 +17,13 @@ Guarantees hold while every crashed site comes back: if an origin stays down for
 messages and others never get them.
 """
 
-from tocsin.core.data import Data, Received
+from tocsin.core.data import Account, Data, Enquiry, Received, Renewed
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
+from tocsin.core.renewal import RENEW, Renewal
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
 from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 
@@ -38,29 +39,35 @@ class AckAll(Machine):
         self._outbox = outbox
         self._window: int = options.window
         self._use_multicast: bool = options.multicast
-        self._numbers = OwnNumbers()
+        self._numbers = OwnNumbers(setup.first_seqno)
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
+        self._sent: list[int] = [0] * len(setup.groups)  # by group: own messages
         self._received = ReceivedNumbers()
         self._records = Records(outbox, options.records_max)
+        self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, self._records, outbox)
 
     def room(self) -> int:
-        return self._window - len(self._own.outstanding)
+        return self._window - len(self._own.outstanding) if self._renewal.is_over else 0
 
     def quiet(self) -> bool:
-        return not self._own.outstanding
+        return not self._own.outstanding and self._renewal.is_over
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
             self._recall(record)
         self._records.recall(records)
         self._own.send_all_again(now)
+        self._renewal.start(now)
 
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
             self._numbers.resume(record.next_seqno)
+            self._sent = list(record.sent)
             for origin, ranges in record.received:
                 self._received.recall(origin, ranges)
         elif isinstance(record, Sent):
+            if record.seqno >= self._numbers.following:
+                self._sent[record.group] += 1  # else the summary has counted it
             self._numbers.recall(record.seqno)
             waiting = self._others(record.group)
             if waiting:
@@ -70,9 +77,12 @@ class AckAll(Machine):
             self._own.drop(record.seqno)
         elif isinstance(record, Received):
             self._received.add(record.origin, record.seqno)
+        elif isinstance(record, Renewed):
+            self._renewal.recall()
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._numbers.take()
+        self._sent[group] += 1
         self._records.persist(Sent(group, seqno, payload))
         data = Data(group, self._site, seqno, payload)
         waiting = self._others(group)
@@ -90,14 +100,30 @@ class AckAll(Machine):
             self._on_data(source, message)
         elif isinstance(message, Ack):
             self._on_ack(source, message.seqno)
+        elif isinstance(message, Enquiry):
+            self._renewal.answer(source, message, self._received.marks(), self._sent)
+        elif isinstance(message, Account):
+            self._on_account(source, message)
+
+    def _on_account(self, source: SiteId, account: Account) -> None:
+        """This site has begun anew, and is told what the others have: that is missed here, and never delivered."""
+        if self._renewal.on_account(source, account):
+            self._renewal.tell_missed()
+            for _, marks in self._renewal.answers():
+                self._received.adopt(marks)
+            self._fold()
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == RESEND:
             self._own.send_again(now, key)
+        elif timer == RENEW:
+            self._renewal.ask(now)
 
     def _on_data(self, source: SiteId, data: Data) -> None:
         if data.origin != source or data.group >= len(self._groups):
             return  # not from a site of ours
+        if not self._renewal.is_over:
+            return  # not acknowledged: it comes again
         if not self._received.has(source, data.seqno):
             self._received.add(source, data.seqno)
             self._records.persist(Received(source, data.seqno))
@@ -127,10 +153,14 @@ class AckAll(Machine):
         """Fold the records into a summary and what is outstanding, once they are many."""
         if not self._records.are_many(2 * len(self._own.outstanding)):
             return False
-        records: list[Record] = [Summary(self._numbers.following, self._received.all_ranges())]
+        self._fold()
+        return True
+
+    def _fold(self) -> None:
+        records: list[Record] = [Summary(self._numbers.following, tuple(self._sent), self._received.all_ranges())]
+        records.extend(self._renewal.records())
         for outstanding in self._own.outstanding.values():
             data = outstanding.data
             records.append(Sent(data.group, data.seqno, data.payload))
         self._records.fold(records)
         self._records.release_log(len(self._groups))
-        return True

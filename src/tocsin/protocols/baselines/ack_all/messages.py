@@ -31,7 +31,8 @@ class Acknowledged(Record, frozen=True):
 
 
 class Summary(Record, frozen=True):
-    """A checkpoint: the next own number, and by origin what was delivered, as ranges."""
+    """A checkpoint: the next own number, how many went to each group, and by origin what was delivered, as ranges."""
 
     next_seqno: Number
+    sent: tuple[Number, ...]  # by group: own messages
     received: tuple[tuple[Number, tuple[int, ...]], ...]

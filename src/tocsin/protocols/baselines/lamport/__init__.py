@@ -1,5 +1,6 @@
 """Timestamp order: deliver once every potential source was heard beyond."""
 
+from tocsin.core.data import Account, Enquiry, PeerRenewed, Renewed
 from tocsin.protocols.baselines.lamport.limits import limits_of
 from tocsin.protocols.baselines.lamport.machine import Lamport
 from tocsin.protocols.baselines.lamport.messages import (
@@ -22,8 +23,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Lamport 1978; Schneider 1982",
     make=Lamport,
     options=LamportOptions,
-    messages=(Data, Null, Ack),
-    records=(Sent, Acknowledged, Received, Delivered, Reserved, Summary),
+    messages=(Data, Null, Ack, Enquiry, Account),
+    records=(Sent, Acknowledged, Received, Delivered, Reserved, Summary, PeerRenewed, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=ONE_ORDER,

@@ -13,6 +13,13 @@ class Channel:
         self.claim_sent = 0  # … because it needs this many accepted
         self.early: dict[int, Data] = {}  # by place, all at or above `received`; lost in a crash, sent again
 
+    def renew(self) -> None:
+        """That site has begun anew, and counts from 0 again; what was heard of it stays promised."""
+        self.received = 0
+        self.claim_stamp = -1
+        self.claim_sent = 0
+        self.early.clear()
+
     def hold(self, place: int, data: Data, window: int) -> bool:
         """Keep a message that is new; False for one accepted before or out of all bounds."""
         if place < self.received or place >= self.received + window:

@@ -24,10 +24,12 @@ that every crashed site comes back; while one is down, everybody waits.
 from bisect import insort
 from typing import Final
 
+from tocsin.core.data import Account, Enquiry, PeerRenewed, Renewed
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.records import Records
+from tocsin.core.renewal import RENEW, Renewal
 from tocsin.protocols.baselines.lamport.channels import Channel
 from tocsin.protocols.baselines.lamport.messages import (
     Ack,
@@ -65,8 +67,9 @@ class Lamport(Machine):
         self._window: int = options.window
         self._clock = 0  # largest stamp sent or seen
         self._reserved = 0  # on disk: every stamp sent from here is below it
-        self._numbers = OwnNumbers()
+        self._numbers = OwnNumbers(setup.first_seqno)
         self._sent: list[int] = [0] * setup.sites  # by site: messages broadcast to it
+        self._sent_to: list[int] = [0] * len(setup.groups)  # by group: own messages
         self._channels: list[Channel] = [Channel() for _ in range(setup.sites)]  # by site; the own one is idle
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._pending: list[tuple[int, SiteId, int, GroupId, bytes]] = []  # (stamp, origin, seqno, …), sorted; durable
@@ -76,12 +79,13 @@ class Lamport(Machine):
         self._asking = False  # the ASK timer is set
         self._null_set = False  # the NULL timer is set
         self._records = Records(outbox, options.records_max)
+        self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, self._records, outbox)
 
     def room(self) -> int:
-        return self._window - len(self._own.outstanding)
+        return self._window - len(self._own.outstanding) if self._renewal.is_over else 0
 
     def quiet(self) -> bool:
-        return not self._own.outstanding and not self._pending
+        return not self._own.outstanding and not self._pending and self._renewal.is_over
 
     # Starting
 
@@ -95,6 +99,7 @@ class Lamport(Machine):
         self._clock = max(self._clock, self._reserved)
         self._own.send_all_again(now)
         self._maybe_ask(now)
+        self._renewal.start(now)
 
     def _recall(self, record: Record) -> None:
         if isinstance(record, Summary):
@@ -102,6 +107,7 @@ class Lamport(Machine):
             self._reserved = record.reserved
             self._delivered = (record.delivered_stamp, record.delivered_origin)
             self._sent = list(record.sent)
+            self._sent_to = list(record.groups)
             for site in range(self._sites):
                 self._channels[site].received = record.received[site]
                 self._channels[site].heard = record.heard[site] - 1
@@ -120,12 +126,17 @@ class Lamport(Machine):
             self._delivered = (record.stamp, record.origin)
         elif isinstance(record, Reserved):
             self._reserved = record.stamp
+        elif isinstance(record, PeerRenewed):
+            self._channels[record.site].renew()
+        elif isinstance(record, Renewed):
+            self._renewal.recall()
 
     def _recall_sent(self, record: Sent) -> None:
         data = Data(record.group, self._site, record.seqno, record.stamp, record.places, record.payload)
         self._clock = max(self._clock, record.stamp)
         self._numbers.recall(record.seqno)
         if not record.counted:
+            self._sent_to[record.group] += 1
             for site in self._groups[record.group]:
                 self._sent[site] += 1
             if self._site in self._groups[record.group]:
@@ -142,6 +153,7 @@ class Lamport(Machine):
         places = tuple([self._sent[site] for site in self._groups[group]])
         data = Data(group, self._site, seqno, self._clock, places, payload)
         self._records.persist(Sent(group, seqno, data.stamp, places, False, payload))
+        self._sent_to[group] += 1
         for site in self._groups[group]:
             self._sent[site] += 1
             self._announced[site] = data.stamp
@@ -160,13 +172,48 @@ class Lamport(Machine):
     # Others
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        if isinstance(message, Data):
+        if isinstance(message, Enquiry):
+            self._renewal.answer(source, message, (self._next_place(source), self._clock), self._sent_to)
+        elif isinstance(message, Account):
+            self._on_account(source, message)
+        elif not self._renewal.is_over:
+            return  # nothing is promised or acknowledged: it comes again
+        elif isinstance(message, Data):
             self._on_data(now, source, message)
         elif isinstance(message, Null):
             self._on_null(now, source, message)
         elif isinstance(message, Ack):
             self._on_received(source, message.received)
         self._maybe_checkpoint()
+
+    # Sites that begin anew
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        """Its places begin at 0 again; what it once promised stands, for it will ask everybody for their clocks."""
+        self._channels[site].renew()
+        self._records.persist(PeerRenewed(site))
+        self._needed[site] = -1
+        self._announced[site] = -1
+        self._renewal.forget(site)
+
+    def _next_place(self, site: SiteId) -> int:
+        """Of the first message that goes to this site from now on, or goes there again."""
+        for outstanding in self._own.outstanding.values():
+            if site in outstanding.waiting:
+                data = outstanding.data
+                return data.places[self._groups[data.group].index(site)]
+        return self._sent[site]
+
+    def _on_account(self, source: SiteId, account: Account) -> None:
+        """This site has begun anew; when all have answered, its clock is beyond all that it can have promised."""
+        if not self._renewal.on_account(source, account, 2):
+            return
+        self._renewal.tell_missed()
+        for site, marks in self._renewal.answers():
+            self._channels[site].received = marks[0]
+            self._see(min(marks[1], STAMP_MAX))
+        self._tick(self._clock + 1)
+        self._fold()
 
     def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
         if data.origin != source or data.group >= len(self._groups) or data.stamp > STAMP_MAX:
@@ -232,6 +279,8 @@ class Lamport(Machine):
         elif timer == NULL:
             self._null_set = False
             self._send_nulls()
+        elif timer == RENEW:
+            self._renewal.ask(now)
 
     # Order
 
@@ -322,6 +371,10 @@ class Lamport(Machine):
         """Fold the records into a summary and what is still needed, once they are many."""
         if not self._records.are_many(4 * (len(self._own.outstanding) + len(self._pending))):
             return False
+        self._fold()
+        return True
+
+    def _fold(self) -> None:
         records: list[Record] = [
             Summary(
                 self._numbers.following,
@@ -331,8 +384,10 @@ class Lamport(Machine):
                 tuple(self._sent),
                 tuple([channel.received for channel in self._channels]),
                 tuple([channel.heard + 1 for channel in self._channels]),
+                tuple(self._sent_to),
             )
         ]
+        records.extend(self._renewal.records())
         for outstanding in self._own.outstanding.values():
             data = outstanding.data
             records.append(Sent(data.group, data.seqno, data.stamp, data.places, True, data.payload))
@@ -340,4 +395,3 @@ class Lamport(Machine):
             records.append(Received(group, origin, seqno, stamp, True, payload))
         self._records.fold(records)
         self._records.release_log(len(self._groups))
-        return True

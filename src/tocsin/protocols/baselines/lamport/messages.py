@@ -108,3 +108,4 @@ class Summary(Record, frozen=True):
     sent: Counts
     received: Counts
     heard: Counts
+    groups: Counts  # by group: own messages

@@ -1,6 +1,6 @@
 """Deliver on receipt, agree later by a token, roll back where it disagrees."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.optimistic_token.limits import limits_of
 from tocsin.protocols.baselines.optimistic_token.machine import OptimisticToken
 from tocsin.protocols.baselines.optimistic_token.messages import Tentative, Token
@@ -11,9 +11,11 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Fill,
     Have,
     Lacks,
+    Learned,
     Newer,
     Ordered,
     Seek,
+    Skip,
     Status,
     Submit,
     Summary,
@@ -29,8 +31,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Chung, Liu, Lin 1990, as Chang, Hwang describe it",
     make=OptimisticToken,
     options=OptimisticTokenOptions,
-    messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
-    records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary),
+    messages=(Submit, Token, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer, Enquiry, Account),
+    records=(Sent, Tentative, Appended, Truncated, Committed, Termed, Summary, Learned, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=ONE_ORDER,
@@ -39,7 +41,6 @@ PROTOCOL: Protocol = Protocol(
         note="net of rollbacks; a majority must be up for commits",
     ),
     limits=limits_of,
-    neglects=("held: records on disk", "held: messages; the limit"),
     liveness_us=15_000_000,
     expects=("rollbacks",),
 )

@@ -28,12 +28,20 @@ class Guesses(Delivery):
     def guess_waiting(self, origin: SiteId) -> None:
         """Deliver at once what has come from an origin, in the order of its numbers."""
         waiting = self._log.submissions.waiting
-        following = self._log.order.next_seqnos[origin] + self._counts[origin]
+        following = self._log.submissions.expected(origin, self._following(origin))
         item = waiting.get((origin, following))
         while item is not None:
             self._guess(item)
             following += 1
             item = waiting.get((origin, following))
+
+    def _following(self, origin: SiteId) -> int:
+        """The number after the last that is guessed or ordered."""
+        if self._counts[origin] > 0:
+            for item in reversed(self.items):
+                if item.origin == origin:
+                    return item.seqno + 1
+        return self._log.order.next_seqnos[origin]
 
     def _guess(self, item: Item) -> None:
         self._add(item)
@@ -83,6 +91,20 @@ class Guesses(Delivery):
             if item.group != NO_GROUP:
                 self.items.insert(0, item)
                 self._counts[item.origin] += 1
+                self._log.submissions.put_back(item)
+
+    def skip(self, next_seqnos: list[int]) -> None:
+        """What was ordered and not settled is guessed to come next, with the guesses, if the numbers go on so."""
+        self._take_back()
+        uncommitted = self._log.uncommitted()
+        for item in reversed(uncommitted):
+            self._application.take_back(item)
+        guesses = [item for item in uncommitted if item.group != NO_GROUP] + self.items
+        self.items = []
+        self._counts = [0] * len(next_seqnos)
+        for item in guesses:
+            if item.seqno == next_seqnos[item.origin] + self._counts[item.origin]:
+                self._add(item)
                 self._log.submissions.put_back(item)
 
     def commit(self, item: Item) -> None:

@@ -50,9 +50,10 @@ class OptimisticToken(Machine):
             suspect_after=options.suspect_after,
             election_us=options.election_us,
             window=options.window,
+            retain=options.retain,
         )
         records = Records(outbox, options.records_max)
-        log = Log(setup.sites, options.window, records)
+        log = Log(setup.sites, len(setup.groups), options.window, options.retain, records)
         application = Application(setup.site, setup.groups, setup.log, outbox)
         self._guesses = Guesses(setup.sites, records, log, application)
         self._site = OrderingSite(setup, shared, records, log, application, self._guesses, outbox)
@@ -108,6 +109,11 @@ class OptimisticToken(Machine):
         self._site.end_step(now)
         self._guesses.deliver_again()
 
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._site.on_peer_renewed(site)
+        self._order_waiting(now)
+        self._site.end_step(now)
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == HOLD:
             self._site.timers.fired(HOLD)
@@ -131,6 +137,7 @@ class OptimisticToken(Machine):
         repair.note_end(end)
         repair.take_early()
         self._site.commits.commit(token.committed)
+        self._log.note_stable(token.stable)
         if self._log.matched < end:
             repair.ask(source)
 
@@ -172,6 +179,7 @@ class OptimisticToken(Machine):
                 position,
                 tuple(references),
                 self._log.committed,
+                self._log.stable,
                 token.orderer,
                 token.hop,
                 tuple(token.have),

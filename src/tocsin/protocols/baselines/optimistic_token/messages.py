@@ -25,6 +25,7 @@ class Token(Message, frozen=True):
     position: Claimed  # of the first reference
     references: tuple[Reference, ...]
     committed: Claimed  # positions below this are settled for good
+    stable: Claimed  # positions below this are at every site
     token: Claimed  # the next owner
     hop: Claimed
     have: Counts  # by site: what it had when it last owned the token

@@ -42,6 +42,14 @@ class OptimisticTokenOptions(Options, frozen=True):
             "rollback can undo: sites times window messages.",
         ),
     ] = 256
+    retain: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 20,
+            description="Committed messages kept for sites that lack them; as in `sequencer`.",
+        ),
+    ] = 4096
 
 
 # Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.

@@ -1,6 +1,6 @@
 """Gossip: forward, step by step, to the neighbours that may lack the message."""
 
-from tocsin.core.data import Received
+from tocsin.core.data import Account, Enquiry, Received, Renewed
 from tocsin.protocols.baselines.push_gossip.limits import limits_of
 from tocsin.protocols.baselines.push_gossip.machine import PushGossip
 from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
@@ -13,8 +13,8 @@ PROTOCOL: Protocol = Protocol(
     paper="reference gossip of Garbinato, Pedone, Schmidt 2004",
     make=PushGossip,
     options=PushGossipOptions,
-    messages=(Data, Ack),
-    records=(Sent, Received, Summary),
+    messages=(Data, Ack, Enquiry, Account),
+    records=(Sent, Received, Summary, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=("integrity",),

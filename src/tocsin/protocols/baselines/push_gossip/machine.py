@@ -20,12 +20,13 @@ Nothing but luck brings a message everywhere: agreement is a probability, and no
 
 from typing import Final
 
-from tocsin.core.data import Received
-from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.data import Account, Enquiry, Received, Renewed
+from tocsin.core.machine import ROOM_WITHOUT_LIMIT, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
+from tocsin.core.renewal import ASKS_BY_LUCK, OF_EACH_GROUP, RENEW, Renewal
 from tocsin.protocols.baselines.push_gossip.messages import Ack, Data, Sent, Summary
 from tocsin.protocols.baselines.push_gossip.options import PushGossipOptions
 
@@ -60,13 +61,17 @@ class PushGossip(Machine):
         self._neighbours: list[SiteId] | None = None  # None: the members of the group
         if setup.topology is not None:
             self._neighbours = _hosts_beside(setup)
-        self._numbers = OwnNumbers()
+        self._numbers = OwnNumbers(setup.first_seqno)
         self._received = ReceivedNumbers()
         self._rumours: dict[tuple[SiteId, int], Rumour] = {}  # oldest first
         self._records = Records(outbox, options.records_max)
+        self._renewal = Renewal(setup, options.step_us, OF_EACH_GROUP, self._records, outbox, ASKS_BY_LUCK)
+
+    def room(self) -> int:
+        return ROOM_WITHOUT_LIMIT if self._renewal.is_over else 0
 
     def quiet(self) -> bool:
-        return not self._rumours
+        return not self._rumours and self._renewal.is_over
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         for record in records:
@@ -78,7 +83,10 @@ class PushGossip(Machine):
                 self._numbers.recall(record.seqno)
             elif isinstance(record, Received):
                 self._received.add(record.origin, record.seqno)
+            elif isinstance(record, Renewed):
+                self._renewal.recall()
         self._records.recall(records)
+        self._renewal.start(now)
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._numbers.take()
@@ -98,11 +106,17 @@ class PushGossip(Machine):
             self._on_data(now, source, message)
         elif isinstance(message, Ack):
             self._drop_neighbour(message.origin, message.seqno, source)
+        elif isinstance(message, Enquiry):
+            self._renewal.answer(source, message, self._received.marks())
+        elif isinstance(message, Account):
+            self._on_account(source, message)
         self._maybe_checkpoint()
 
     def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
         if data.origin >= self._sites or data.group >= len(self._groups):
             return  # not a message of ours
+        if not self._renewal.is_over:
+            return
         if data.origin != self._site and not self._received.has(data.origin, data.seqno):
             self._received.add(data.origin, data.seqno)
             self._records.persist(Received(data.origin, data.seqno))
@@ -114,8 +128,27 @@ class PushGossip(Machine):
         if self._acknowledge:
             self._outbox.send(source, Ack(data.origin, data.seqno))
 
+    def _on_account(self, source: SiteId, account: Account) -> None:
+        """This site has begun anew, and is told what the others have: that is missed here, and never delivered."""
+        if self._renewal.on_account(source, account):
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._renewal.tell_missed()
+        for _, marks in self._renewal.answers():
+            self._received.adopt(marks)
+        self._fold()
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
-        """A step: forward everything that has steps left, to those who may lack it."""
+        if timer == RENEW:
+            if self._renewal.maybe_give_up():
+                self._begin_anew()
+            self._renewal.ask(now)
+        else:
+            self._step(now)
+
+    def _step(self, now: Micros) -> None:
+        """Forward everything that has steps left, to those who may lack it."""
         for rumour in list(self._rumours.values()):
             self._forward(rumour)
         if self._rumours:
@@ -155,10 +188,13 @@ class PushGossip(Machine):
     def _maybe_checkpoint(self) -> bool:
         if not self._records.are_many(0):
             return False
-        received = tuple([self._received.ranges(origin) for origin in range(self._sites)])
-        self._records.fold([Summary(self._numbers.following, received)])
-        self._records.release_log(len(self._groups))
+        self._fold()
         return True
+
+    def _fold(self) -> None:
+        received = tuple([self._received.ranges(origin) for origin in range(self._sites)])
+        self._records.fold([Summary(self._numbers.following, received), *self._renewal.records()])
+        self._records.release_log(len(self._groups))
 
 
 def _hosts_beside(setup: Setup) -> list[SiteId]:

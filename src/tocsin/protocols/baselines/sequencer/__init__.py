@@ -1,6 +1,6 @@
 """One site gives every message its place; optionally the right to do so moves on with every message."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.sequencer.limits import limits_of
 from tocsin.protocols.baselines.sequencer.machine import Sequencer
 from tocsin.protocols.baselines.sequencer.messages import (
@@ -9,9 +9,11 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Fill,
     Have,
     Lacks,
+    Learned,
     Newer,
     Ordered,
     Seek,
+    Skip,
     Status,
     Submit,
     Summary,
@@ -28,8 +30,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Chang, Maxemchuk 1984",
     make=Sequencer,
     options=SequencerOptions,
-    messages=(Submit, Ordered, Status, Have, Lacks, Fill, Seek, Vote, Newer),
-    records=(Sent, Appended, Truncated, Committed, Termed, Summary),
+    messages=(Submit, Ordered, Status, Have, Lacks, Fill, Skip, Seek, Vote, Newer, Enquiry, Account),
+    records=(Sent, Appended, Truncated, Committed, Termed, Summary, Learned, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=ONE_ORDER,
@@ -38,7 +40,6 @@ PROTOCOL: Protocol = Protocol(
         note="net of rollbacks where delivery = ordered; a majority must be up for progress",
     ),
     limits=limits_of,
-    neglects=("held: records on disk", "held: messages; the limit"),
     liveness_us=15_000_000,
     variations={"delivery": ("ordered", "committed"), "rotate": (False, True)},
     expects=("rollbacks",),

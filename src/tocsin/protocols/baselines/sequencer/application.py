@@ -1,6 +1,6 @@
 """What the application here gets: items of its groups, and how many of them it keeps for ever."""
 
-from tocsin.core.machine import DeliveryLog, Outbox, SiteId
+from tocsin.core.machine import ANY_ORIGIN, DeliveryLog, Outbox, SiteId
 from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
 
 
@@ -34,6 +34,14 @@ class Application:
         for item in revocable:
             if self._is_for_us(item):
                 self._settled[item.group] -= 1
+
+    def miss(self, counts: list[int]) -> None:
+        """So many messages of each group are settled; those that are not here will never be."""
+        for group in range(len(self._groups)):
+            lacking = counts[group] - self._settled[group]
+            if lacking > 0 and self._site in self._groups[group]:
+                self._outbox.missed(group, ANY_ORIGIN, self._settled[group], lacking)
+                self._settled[group] = counts[group]
 
     def trim(self) -> None:
         """The log is needed only for what may be taken back."""

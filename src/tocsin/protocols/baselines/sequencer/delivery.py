@@ -23,6 +23,10 @@ class Delivery(ABC):
         """What stands from here on is not in this term's order."""
 
     @abstractmethod
+    def skip(self, next_seqnos: list[int]) -> None:
+        """The order goes on elsewhere, with these numbers of the origins: nothing that is not settled stays."""
+
+    @abstractmethod
     def commit(self, item: Item) -> None:
         """An item's place is its place for ever."""
 
@@ -58,6 +62,10 @@ class WhenOrdered(Delivery):
         for item in self._log.truncate(position):
             self._application.take_back(item)
 
+    def skip(self, next_seqnos: list[int]) -> None:
+        for item in reversed(self._log.uncommitted()):
+            self._application.take_back(item)
+
     def commit(self, item: Item) -> None:
         """It was delivered when it got its place."""
 
@@ -86,6 +94,9 @@ class WhenCommitted(Delivery):
 
     def truncate(self, position: int) -> None:
         self._log.truncate(position)
+
+    def skip(self, next_seqnos: list[int]) -> None:
+        """Nothing else was delivered."""
 
     def commit(self, item: Item) -> None:
         self._application.deliver(item)

@@ -45,6 +45,7 @@ class Election:
         self._votes: list[SiteId] = []  # sorted; who follows the candidate
         self._suspects: list[SiteId] = []  # sorted; they did not answer, and were not heard since
         self._failures = 0  # elections without a winner
+        self.floor: tuple[int, int] = (0, 0)  # (last term, end): nobody with less is followed; for who has begun anew
 
     # Whom to leave out
 
@@ -62,6 +63,14 @@ class Election:
     def absentees(self) -> list[SiteId]:
         """Who did not vote and is suspected: not on the winner's token list."""
         return [site for site in self._suspects if site not in self._votes]
+
+    def reach(self) -> tuple[int, int]:
+        """How far the order here goes: what two sites compare."""
+        return (self._log.order.last_term(), self._log.end())
+
+    def raise_floor(self, last_term: int, end: int) -> None:
+        """This site has begun anew: others have an order that goes so far."""
+        self.floor = max(self.floor, (last_term, end))
 
     # A candidate
 
@@ -105,7 +114,7 @@ class Election:
     def on_seek(self, now: Micros, source: SiteId, seek: Seek) -> None:
         """A candidate of this term asks for a vote."""
         terms = self._terms
-        ahead = (seek.last_term, seek.end) >= (self._log.order.last_term(), self._log.end())
+        ahead = (seek.last_term, seek.end) >= max(self.floor, self.reach())
         if terms.voted in (NOBODY, source) and ahead and not self.candidate and not self._token.here:
             if terms.voted == NOBODY:
                 terms.vote(source)

@@ -8,9 +8,9 @@ def limits_of(options: SequencerOptions, sites: int, groups: int, multicast: int
     others = sites - 1
     resends = per_second(options.resend_us)
     return Limits(
-        held=options.records_max + 4 * options.window * sites,  # an item is forgotten with the next checkpoint only
+        held=options.retain + 4 * options.window * sites,  # what somebody lacks, and what is under way
         held_at_rest=options.records_max,
-        records=options.records_max + 4 * options.window * sites,  # what is under way is in it two or three times
+        records=options.records_max + 2 * options.retain + 4 * options.window * sites,  # twice what is held, or less
         # submitted, ordered, told to be committed, and to be everywhere; an acknowledgement of each; rotate: once round
         first=1 + 3 * multicast + others + (sites + 2) * multicast * options.rotate,
         again_per_second=4 * sites * resends,  # submitted again, asked for, filled, told

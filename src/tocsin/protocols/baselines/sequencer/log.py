@@ -11,12 +11,14 @@ from tocsin.protocols.baselines.sequencer.submissions import Submissions
 class Log:
     """Changes of the order are durable in the step that makes them. What the application sees is `Delivery`'s."""
 
-    def __init__(self, sites: int, window: int, records: Records) -> None:
+    def __init__(self, sites: int, groups: int, window: int, retain: int, records: Records) -> None:
         self._records = records
-        self.order = Order(sites)  # durable
+        self._retain = retain
+        self.order = Order(sites, groups)  # durable
         self.submissions = Submissions(window)  # what has no place yet
         self.committed = 0  # items below this position stay for ever; durable
         self.matched = 0  # below this position the order here is the order of this term; >= committed
+        self.stable = 0  # every site is known to have the order below this position; nobody will ask for it
 
     def end(self) -> int:
         return self.order.end()
@@ -24,7 +26,10 @@ class Log:
     def append(self, item: Item) -> None:
         """An item gets the next place."""
         self.submissions.drop(item)
+        renewed = not self.order.is_next(item)
         self.order.append(item)
+        if renewed:
+            self.submissions.drop_ordered(self.order)
         self._records.persist(Appended(item))
 
     def truncate(self, position: int) -> list[Item]:
@@ -46,6 +51,10 @@ class Log:
         """The next item here is the one of this term's order."""
         self.matched += 1
 
+    def match_below(self, position: int) -> None:
+        """The order here is this term's order below this position."""
+        self.matched = max(self.matched, position)
+
     def match_all(self) -> None:
         """The order here is this term's order."""
         self.matched = self.order.end()
@@ -58,6 +67,14 @@ class Log:
         """Items below this position stay for ever."""
         self.committed = position
         self._records.persist(Committed(position))
+
+    def note_stable(self, position: int) -> None:
+        """Every site has the order below this position."""
+        self.stable = max(self.stable, position)
+
+    def forget(self) -> None:
+        """Items that stay for ever and that nobody needs are dropped; so are old ones that somebody lacks for long."""
+        self.order.forget_below(max(min(self.stable, self.committed), self.committed - self._retain))
 
     def uncommitted(self) -> list[Item]:
         return self.order.since(self.committed)
@@ -72,10 +89,11 @@ class Log:
 
     # After a restart
 
-    def resume(self, base: int, base_term: int, next_seqnos: list[int], committed: int) -> None:
-        """From a checkpoint."""
-        self.order.resume(base, base_term, next_seqnos)
+    def resume(self, base: int, base_term: int, seqnos: list[int], counts: list[int], committed: int) -> None:
+        """From a checkpoint, or from another site that has forgotten what is lacking here."""
+        self.order.resume(base, base_term, seqnos, counts)
         self.committed = committed
+        self.matched = committed
 
     def recall(self, record: Record) -> None:
         if isinstance(record, Appended):

@@ -45,7 +45,7 @@ class Sequencer(Machine):
         options = setup.options
         assert isinstance(options, SequencerOptions)
         records = Records(outbox, options.records_max)
-        log = Log(setup.sites, options.window, records)
+        log = Log(setup.sites, len(setup.groups), options.window, options.retain, records)
         application = Application(setup.site, setup.groups, setup.log, outbox)
         delivery: Delivery = WhenOrdered(log, application)
         if options.delivery == "committed":
@@ -85,6 +85,12 @@ class Sequencer(Machine):
         elif self._site.on_message(now, source, message):
             self._order_waiting()
         self._maybe_take_token()
+        self._site.end_step(now)
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._site.on_peer_renewed(site)
+        if self._token.rotate and self._token.here and self._token.everywhere() < self._log.end():
+            self._token.pass_on()  # it goes round once more
         self._site.end_step(now)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:

@@ -38,6 +38,7 @@ class Submit(Message, frozen=True):
     group: Claimed
     origin: Claimed
     seqno: Claimed
+    first: Claimed  # the source's oldest message that it does not know to be committed; it will send no smaller number
     matched: Claimed  # what the source has, as in `Have`
     payload: bytes
 
@@ -56,6 +57,7 @@ class Ordered(Message, frozen=True):
     position: Claimed
     item: Item
     committed: Claimed  # positions below this are settled for good
+    stable: Claimed  # positions below this are at every site
     token: Claimed  # the site that orders next
     hop: Claimed  # how often the token has moved in this term
     have: Counts  # by site: what it had when it last held the token; empty where the token does not move
@@ -79,6 +81,7 @@ class Status(Message, frozen=True):
     term: Claimed
     end: Claimed
     committed: Claimed
+    stable: Claimed
     token: Claimed
     hop: Claimed
     have: Counts
@@ -124,6 +127,21 @@ class Fill(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         return f"Fill({len(self.items)} from {self.position}, term {self.term}, committed {self.committed})"
+
+
+class Skip(Message, frozen=True):
+    """The other answer: the order below `base` is settled and forgotten; this is what it comes to."""
+
+    kind: ClassVar[str] = "data"
+    term: Claimed
+    base: Claimed
+    base_term: Claimed  # the term of the last item before `base`: who has that item has all of them
+    next_seqnos: Counts  # by origin: the number that comes next
+    counts: Counts  # by group: its messages below `base`
+    end: Claimed
+
+    def brief(self, names: list[str]) -> str:
+        return f"Skip(to {self.base}, term {self.term})"
 
 
 class Seek(Message, frozen=True):
@@ -180,6 +198,15 @@ class Termed(Record, frozen=True):
     voted: int
 
 
+class Learned(Record, frozen=True):
+    """This site has begun anew; whatever it once helped to commit is in an order that ends so, or later."""
+
+    always_synced: ClassVar[bool] = True
+
+    last_term: Number
+    end: Number
+
+
 class Summary(Record, frozen=True):
     """A checkpoint; `Sent` and `Appended` records of what is still needed follow it."""
 
@@ -189,4 +216,5 @@ class Summary(Record, frozen=True):
     base: Number
     base_term: Number
     next_seqnos: Counts
+    counts: Counts
     committed: Number

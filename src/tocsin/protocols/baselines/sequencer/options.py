@@ -55,6 +55,15 @@ class SequencerOptions(Options, frozen=True):
             "rollback can undo: sites times window messages.",
         ),
     ] = 256
+    retain: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1 << 20,
+            description="Committed messages kept for sites that lack them; who lacks more is told what it has missed. "
+            "The default 4096 keeps them within a megabyte at 200 bytes a message.",
+        ),
+    ] = 4096
 
 
 # Within these ranges the protocol keeps what its page says, the bound on time included; the swarm draws inside them.

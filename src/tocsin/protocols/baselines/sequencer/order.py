@@ -1,14 +1,17 @@
 """The order as one site knows it: items from a base position on, and per origin the number that comes next."""
 
+from tocsin.core.machine import RENEWAL_GAP
 from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Item
 
 
 class Order:
-    """A log of items. Items below `base` are known to every site and forgotten."""
+    """A log of items. Items below `base` are committed and forgotten; what they come to is not."""
 
-    def __init__(self, sites: int) -> None:
+    def __init__(self, sites: int, groups: int) -> None:
         self.base = 0  # position of items[0]
         self.base_term = 0  # term of the item before it
+        self.base_seqnos: list[int] = [0] * sites  # by origin: the number that comes next after the items below `base`
+        self.base_counts: list[int] = [0] * groups  # by group: its messages below `base`
         self.items: list[Item] = []
         self.next_seqnos: list[int] = [0] * sites  # by origin: messages come in the order of their numbers
 
@@ -18,19 +21,29 @@ class Order:
     def last_term(self) -> int:
         return self.items[-1].term if self.items else self.base_term
 
-    def resume(self, base: int, base_term: int, next_seqnos: list[int]) -> None:
-        """From a checkpoint: begin at this position."""
+    def resume(self, base: int, base_term: int, base_seqnos: list[int], base_counts: list[int]) -> None:
+        """Begin at this position, without items."""
         self.base = base
         self.base_term = base_term
-        self.next_seqnos = next_seqnos
+        self.base_seqnos = base_seqnos
+        self.base_counts = base_counts
+        self.items = []
+        self.next_seqnos = list(base_seqnos)
 
     def term_at(self, position: int) -> int:
         """The term of the item at a position; -1 where there is none (any more)."""
+        if position == self.base - 1:
+            return self.base_term
         place = position - self.base
         return self.items[place].term if 0 <= place < len(self.items) else -1
 
     def expects(self, item: Item) -> bool:
         """Whether the item may come next: nobody's message, or the next of its origin."""
+        expected = 0 if item.group == NO_GROUP else self.next_seqnos[item.origin]
+        return item.group == NO_GROUP or item.seqno == expected or is_renewed(expected, item.seqno)
+
+    def is_next(self, item: Item) -> bool:
+        """Whether its number follows that of the origin's last."""
         return item.group == NO_GROUP or self.next_seqnos[item.origin] == item.seqno
 
     def append(self, item: Item) -> None:
@@ -42,23 +55,29 @@ class Order:
         """Take the last item off."""
         item = self.items.pop()
         if item.group != NO_GROUP:
-            self.next_seqnos[item.origin] = item.seqno
+            self.next_seqnos[item.origin] = self._expected_before(item)
         return item
+
+    def _expected_before(self, taken: Item) -> int:
+        """What was expected of an origin before an item that was taken off."""
+        if taken.seqno - self.base_seqnos[taken.origin] <= RENEWAL_GAP // 2:
+            return taken.seqno
+        for item in reversed(self.items):
+            if item.group != NO_GROUP and item.origin == taken.origin:
+                return item.seqno + 1
+        return self.base_seqnos[taken.origin]
 
     def forget_below(self, position: int) -> None:
         drop = min(position, self.end()) - self.base
-        if drop > 0:
-            self.base_term = self.items[drop - 1].term
-            del self.items[:drop]
-            self.base += drop
-
-    def seqnos_at_base(self) -> list[int]:
-        """By origin, the number expected after the items below the base."""
-        seqnos = list(self.next_seqnos)
-        for item in self.items:
+        if drop <= 0:
+            return
+        for item in self.items[:drop]:
             if item.group != NO_GROUP:
-                seqnos[item.origin] -= 1
-        return seqnos
+                self.base_seqnos[item.origin] = item.seqno + 1
+                self.base_counts[item.group] += 1
+        self.base_term = self.items[drop - 1].term
+        del self.items[:drop]
+        self.base += drop
 
     def since(self, position: int) -> list[Item]:
         """The items from a position on."""
@@ -74,6 +93,11 @@ class Order:
                 break
             chosen.append(item)
         return tuple(chosen)
+
+
+def is_renewed(expected: int, seqno: int) -> bool:
+    """Whether a number is so far beyond the expected one that its origin has begun anew in between."""
+    return seqno - expected > RENEWAL_GAP // 2
 
 
 def held_by(have: list[int], count: int) -> int:

@@ -6,15 +6,18 @@ batches. When messages are delivered is `Delivery`'s.
 
 from typing import Final
 
-from tocsin.core.data import Sent
-from tocsin.core.machine import Micros, Outbox, Setup, SiteId
+from tocsin.core.data import Account, Enquiry
+from tocsin.core.machine import FIRST_INCARNATION, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
+from tocsin.core.renewal import RENEW
 from tocsin.protocols.baselines.sequencer.application import Application
 from tocsin.protocols.baselines.sequencer.commits import Commits
 from tocsin.protocols.baselines.sequencer.contact import Contact
 from tocsin.protocols.baselines.sequencer.delivery import Delivery
 from tocsin.protocols.baselines.sequencer.election import ELECT, Election
+from tocsin.protocols.baselines.sequencer.filling import Filling
+from tocsin.protocols.baselines.sequencer.keeping import Keeping
 from tocsin.protocols.baselines.sequencer.log import Log
 from tocsin.protocols.baselines.sequencer.messages import (
     NO_GROUP,
@@ -25,12 +28,12 @@ from tocsin.protocols.baselines.sequencer.messages import (
     Newer,
     Ordered,
     Seek,
+    Skip,
     Status,
     Submit,
-    Summary,
-    Termed,
     Vote,
 )
+from tocsin.protocols.baselines.sequencer.newcomer import Newcomer
 from tocsin.protocols.baselines.sequencer.options import SequencerOptions
 from tocsin.protocols.baselines.sequencer.repair import Repair
 from tocsin.protocols.baselines.sequencer.source import SUBMIT, Source
@@ -67,8 +70,6 @@ class OrderingSite:
         self._resend_us: int = options.resend_us
         self._acknowledges: bool = options.delivery == "committed"  # deliveries wait for commits: say what is here
         self._outbox = outbox
-        self._records = records
-        self._application = application
         self._delivery = delivery
         self.peers = peers
         self.log = log
@@ -77,8 +78,10 @@ class OrderingSite:
         self.token = TokenSite(site, peers, options.rotate, self.terms, log, self.timers, outbox)
         self.source = Source(site, peers, self.terms, log, self.token, records, outbox)
         self.commits = Commits(self.terms, log, self.token, self.source, delivery, application)
+        self._keeping = Keeping(self.terms, log, self.token, self.source, self.commits, delivery, application, records)
         self.contact = Contact(options.resend_us, options.suspect_after)
         self.repair = Repair(site, peers, self._groups, self.terms, log, self.token, delivery, outbox)
+        self._filling = Filling(site, log, self.token, self.repair, self.commits, self.contact, self._keeping, outbox)
         self.election = Election(
             site,
             peers,
@@ -90,14 +93,18 @@ class OrderingSite:
             self.timers,
             outbox,
         )
+        self._newcomer = Newcomer(setup, options.resend_us, self.terms, self.election, records, outbox)
+        self._keeping.welcome(self._newcomer)
+        self._is_first_start: bool = setup.incarnation == FIRST_INCARNATION
+        self.source.numbers.resume(setup.first_seqno)
 
     # Questions
 
     def room(self) -> int:
-        return self._window - len(self.source.pending)
+        return self._window - len(self.source.pending) if self._newcomer.takes_part() else 0
 
     def quiet(self) -> bool:
-        if self.source.pending or self._lagging():
+        if self.source.pending or self._lagging() or not self._newcomer.takes_part():
             return False
         return not self.token.here or self.token.everywhere() >= self.log.end()
 
@@ -122,33 +129,35 @@ class OrderingSite:
     # Starting
 
     def start(self, now: Micros, records: list[Record]) -> None:
-        for record in records:
-            self._recall(record)
-        self._records.recall(records)
-        self._application.count_settled(self._delivery.revocable())
-        self.source.drop_committed()
-        if records:
-            self._forget_term()
-            self.token.bar()
-            self._outbox.multicast(list(self.peers), Lacks(self.terms.term, self.log.matched))
+        self._keeping.recall(records)
+        self._newcomer.start(now)
+        if records or not self._is_first_start:
+            self._begin_again()
         self._set_timers(now)
 
-    def _recall(self, record: Record) -> None:
-        if isinstance(record, Summary):
-            self.terms.resume(record.term, record.voted)
-            self.source.numbers.resume(record.next_seqno)
-            self.log.resume(record.base, record.base_term, list(record.next_seqnos), record.committed)
-        elif isinstance(record, Sent):
-            self.source.recall(record)
-        elif isinstance(record, Termed):
-            self.terms.resume(record.term, record.voted)
-        else:
-            self._delivery.recall(record)
+    def _begin_again(self) -> None:
+        """After a restart: whoever orders now is to say what is lacking here."""
+        self._forget_term()
+        self.token.bar()
+        if self._newcomer.takes_part():
+            self._outbox.multicast(list(self.peers), Lacks(self.terms.term, self.log.matched))
+
+    def on_peer_renewed(self, site: SiteId) -> None:
+        """It has nothing, and will ask for what it lacks."""
+        self.token.renew(site)
+        self._newcomer.renewal.forget(site)
 
     # Others
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> bool:
         """All messages but broadcasts; True: this site has won an election and orders from here on."""
+        if isinstance(message, Enquiry):
+            self._newcomer.on_enquiry(source, message)
+        elif isinstance(message, Account):
+            if self._newcomer.on_account(source, message):
+                self._begin_again()
+        if not self._newcomer.takes_part():
+            return False  # nothing is promised or acknowledged
         self.election.trust(source)
         if isinstance(message, Ordered):
             if self.is_current(source, message.term):
@@ -161,10 +170,13 @@ class OrderingSite:
                 self._on_have(source, message)
         elif isinstance(message, Lacks):
             if self.is_current(source, message.term):
-                self._on_lacks(source, message.position)
+                self._filling.on_lacks(source, message.position)
         elif isinstance(message, Fill):
             if self.is_current(source, message.term):
-                self._on_fill(source, message)
+                self._filling.on_fill(source, message)
+        elif isinstance(message, Skip):
+            if self.is_current(source, message.term):
+                self._filling.on_skip(source, message)
         elif isinstance(message, Seek):
             if self.is_current(source, message.term):
                 self.election.on_seek(now, source, message)
@@ -186,8 +198,9 @@ class OrderingSite:
     def accepts(self, source: SiteId, submit: Submit) -> bool:
         """Whether a broadcast is what a correct source sends; it may show that there is a newer term."""
         self.election.trust(source)
-        if submit.origin != source or submit.group >= self._groups:
+        if submit.origin != source or submit.group >= self._groups or not self._newcomer.takes_part():
             return False
+        self.log.submissions.note_first(source, min(submit.first, submit.seqno))
         if submit.term > self.terms.term:
             self._enter_term(submit.term, NOBODY)
         return True
@@ -215,6 +228,7 @@ class OrderingSite:
         self.repair.hold(ordered.position, ordered.item)
         self.repair.take_early()
         self.commits.commit(ordered.committed)
+        self.log.note_stable(ordered.stable)
         if self.log.matched <= ordered.position:
             self.repair.ask(source)
         elif self._acknowledges and not self.token.rotate:
@@ -231,35 +245,15 @@ class OrderingSite:
         elif status.token == self._site and status.hop < self.token.hop:
             self._outbox.send(source, Have(self.terms.term, self.log.matched, self.token.hop))  # taken long ago
         self.commits.commit(status.committed)
+        self.log.note_stable(status.stable)
 
     def _on_have(self, source: SiteId, have: Have) -> None:
-        news = self.token.note_have(source, have.matched)
+        self.token.note_have(source, have.matched)
         if self.token.rotate:
             self.token.note_taken(source, have.hop)
         elif self.token.here:
-            settled = self.commits.maybe_commit()
-            all_have = news and min(self.token.have) >= self.log.end()
-            if all_have or (settled and self._acknowledges):
+            if self.commits.maybe_commit() and self._acknowledges:
                 self._outbox.multicast(list(self.peers), self.token.status())
-
-    def _on_lacks(self, source: SiteId, position: int) -> None:
-        token = self.token
-        if self.repair.maybe_answer(source, position):
-            return
-        if token.here or (token.rotate and token.orderer not in (NOBODY, self._site)):
-            if not token.rotate:
-                token.note_have(source, position)
-                self.commits.maybe_commit()
-            self._outbox.send(source, token.status())
-
-    def _on_fill(self, source: SiteId, fill: Fill) -> None:
-        if self.token.here or not self.repair.take_fill(fill):
-            return
-        self.commits.commit(fill.committed)
-        if source == self.token.orderer:
-            self.contact.answered()
-        if self.log.matched < fill.end:
-            self.repair.ask(source)
 
     # Ordering
 
@@ -276,9 +270,18 @@ class OrderingSite:
             self.timers.unset(PASS)
         have = tuple(token.have) if token.rotate else ()
         if self.peers:
-            committed = self.log.committed
-            absent = tuple(token.absent)
-            ordered = Ordered(self.terms.term, position, item, committed, token.orderer, token.hop, have, absent)
+            log = self.log
+            ordered = Ordered(
+                self.terms.term,
+                position,
+                item,
+                log.committed,
+                log.stable,
+                token.orderer,
+                token.hop,
+                have,
+                tuple(token.absent),
+            )
             self._outbox.multicast(list(self.peers), ordered)
 
     # Terms
@@ -298,6 +301,9 @@ class OrderingSite:
 
     def _seek(self, now: Micros) -> bool:
         """Ask everybody for the right to order in a new term; whether it is granted at once."""
+        if self.election.reach() < self.election.floor:
+            self.election.wait(now, 1)  # somebody else must lead: this site has lost what it once had
+            return False
         self._enter_term(self.terms.term + 1, self._site)
         self.election.seek(now)
         return self._maybe_lead()
@@ -320,6 +326,10 @@ class OrderingSite:
     def on_timer(self, now: Micros, timer: str) -> bool:
         """True: this site has the token, and own messages to order or an election won."""
         self.timers.fired(timer)
+        if timer == RENEW:
+            self._newcomer.ask(now)
+        if not self._newcomer.takes_part():
+            return False
         if timer == SUBMIT:
             return self._on_submit_timer(now)
         if timer == GAP:
@@ -370,10 +380,13 @@ class OrderingSite:
 
     def end_step(self, now: Micros) -> None:
         self._set_timers(now)
-        self._maybe_checkpoint()
+        self._keeping.end_step()
+        self.token.maybe_tell_stable()
 
     def _set_timers(self, now: Micros) -> None:
         """Set the timers that are needed."""
+        if not self._newcomer.takes_part():
+            return
         patience_us = self.contact.patience_us()
         if self.source.pending:
             self.timers.set(SUBMIT, now + patience_us)
@@ -384,26 +397,3 @@ class OrderingSite:
             self.timers.set(CHECK, now + self._resend_us)
         if self.token.hop > self.token.taken and self.token.is_passed_on():
             self.timers.set(PASS, now + patience_us)
-
-    def _maybe_checkpoint(self) -> bool:
-        """Forget what everybody has, and fold the records, once they are many."""
-        order = self.log.order
-        if not self._records.are_many(3 * len(order.items) + len(self.source.pending)):
-            return False
-        order.forget_below(min(min(self.token.have), self.log.committed))
-        records: list[Record] = [
-            Summary(
-                self.terms.term,
-                self.terms.voted,
-                self.source.numbers.following,
-                order.base,
-                order.base_term,
-                tuple(order.seqnos_at_base()),
-                self.log.committed,
-            )
-        ]
-        records.extend(self.source.records())
-        records.extend(self._delivery.records())
-        self._records.fold(records)
-        self._application.trim()
-        return True

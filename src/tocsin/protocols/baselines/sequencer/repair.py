@@ -5,7 +5,7 @@ from typing import Final
 from tocsin.core.machine import Outbox, SiteId
 from tocsin.protocols.baselines.sequencer.delivery import Delivery
 from tocsin.protocols.baselines.sequencer.log import Log
-from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Fill, Item, Lacks
+from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Fill, Item, Lacks, Skip
 from tocsin.protocols.baselines.sequencer.terms import NOBODY, Terms
 from tocsin.protocols.baselines.sequencer.token_site import TokenSite
 
@@ -84,6 +84,12 @@ class Repair:
         self.take_early()
         return True
 
+    def is_whole(self, skip: Skip) -> bool:
+        """Whether somebody's word about what it has forgotten can be gone on with, and goes beyond what is here."""
+        return (
+            len(skip.next_seqnos) == self._sites and len(skip.counts) == self._groups and skip.base > self._log.matched
+        )
+
     def _accept(self, item: Item) -> bool:
         """An item of this term's order at the position `matched`: keep the one here if it is the same, else replace."""
         log = self._log
@@ -116,7 +122,12 @@ class Repair:
     def maybe_answer(self, source: SiteId, position: int) -> bool:
         """Send a piece of the order from this position on, if it is here."""
         log = self._log
-        if not log.order.base <= position < log.matched:
+        order = log.order
+        if position < order.base:
+            seqnos, counts = tuple(order.base_seqnos), tuple(order.base_counts)
+            self._outbox.send(source, Skip(self._terms.term, order.base, order.base_term, seqnos, counts, log.matched))
+            return True
+        if position >= log.matched:
             return False
         items = log.order.piece(position, min(FILL_ITEMS_MAX, log.matched - position), FILL_BYTES_MAX)
         self._outbox.send(source, Fill(self._terms.term, position, items, log.matched, log.committed))

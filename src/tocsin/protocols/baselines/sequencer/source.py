@@ -45,11 +45,13 @@ class Source:
         sent = Sent(group, self.numbers.following, payload)
         self.recall(sent)
         self._records.persist(sent)
+        self.note_first()
         return self.pending[sent.seqno]
 
     def submit(self, item: Item) -> None:
         """Send it to the site that orders; to everybody, where that site changes or is unknown."""
-        message = Submit(self._terms.term, item.group, self._site, item.seqno, self._log.matched, item.payload)
+        term, first, matched = self._terms.term, min(self.pending), self._log.matched
+        message = Submit(term, item.group, self._site, item.seqno, first, matched, item.payload)
         if self._token.rotate or self._token.orderer == NOBODY:
             self._outbox.multicast(list(self._peers), message)
         else:
@@ -64,8 +66,14 @@ class Source:
 
     def submit_here(self) -> None:
         """This site orders: what has no place waits for one here."""
+        self.note_first()
         for item in self._without_place():
             self._log.submissions.add(self._log.order, item)
+
+    def note_first(self) -> None:
+        """What waits here knows which of this site's messages is the oldest."""
+        if self.pending:
+            self._log.submissions.note_first(self._site, min(self.pending))
 
     def _without_place(self) -> list[Item]:
         return [item for item in self.pending.values() if item.seqno >= self._log.order.next_seqnos[self._site]]

@@ -7,9 +7,11 @@ from typing import Final
 
 from tocsin.core.machine import Outbox, SiteId
 from tocsin.protocols.baselines.sequencer.log import Log
-from tocsin.protocols.baselines.sequencer.messages import Have, Status
+from tocsin.protocols.baselines.sequencer.messages import Have, Lacks, Status
 from tocsin.protocols.baselines.sequencer.terms import NOBODY, Terms
 from tocsin.protocols.baselines.sequencer.timers import Timers
+
+ASKS_MAX: Final = 8  # whether everybody has what is here is asked so often: 0.3^8 of all answers are lost
 
 PASS: Final = "PASS"  # nobody has said that it took the token
 
@@ -29,13 +31,16 @@ class TokenSite:
         self._outbox = outbox
         self.rotate = rotate  # the token moves on with every item
         self.orderer: SiteId = 0  # who may order now, as far as known; NOBODY: unknown
-        self.here = site == 0  # the right to order is here
+        self.here = site == 0  # the right to order is here; `forget_term` at a start that is not the first
         self.barred = False  # after a restart: it may have passed the token on already, so the term goes on without it
         self.hop = 0  # of the newest token seen
         self.taken = 0  # the newest hop of ours that the next site is known to have taken
         self.have: list[int] = [0] * self._sites  # by site: what it surely has of this term's order
         self.absent: list[SiteId] = []  # a minority that is not on the token list: the term's leader suspects them
         self._checked_end = 0  # the end of the order when the orderer last asked who is behind
+        self._asked_end = 0  # the end of the order when this site last asked whether it is everywhere …
+        self._asks = 0  # … and how often it did
+        self._told_end = 0  # the end of the order when everybody was last told that it is everywhere
 
     # Questions
 
@@ -67,14 +72,22 @@ class TokenSite:
             for site in self._to_check():
                 if self.have[site] < self._log.matched:
                     return True
-        return False
+        return self._lacks_stable()
+
+    def _lacks_stable(self) -> bool:
+        """Whether another orders, and has not said yet that everybody has what is here: its word may be lost."""
+        if self._asked_end != self._log.end():
+            self._asked_end = self._log.end()
+            self._asks = 0
+        return not self.here and self.orderer != NOBODY and self._asks < ASKS_MAX and self._log.stable < self._asked_end
 
     def status(self, ask: bool = False) -> Status:
         """The orderer's word, or where the token is."""
         have = tuple(self.have) if self.rotate else ()
         orderer = self.orderer if self.orderer != NOBODY else self._site
         log = self._log
-        return Status(self._terms.term, log.matched, log.committed, orderer, self.hop, have, tuple(self.absent), ask)
+        absent = tuple(self.absent)
+        return Status(self._terms.term, log.matched, log.committed, log.stable, orderer, self.hop, have, absent, ask)
 
     # Terms
 
@@ -87,6 +100,7 @@ class TokenSite:
         self.have = [0] * self._sites
         self.barred = False
         self._checked_end = 0
+        self._told_end = 0
         self._timers.unset(PASS)
 
     def bar(self) -> None:
@@ -138,6 +152,10 @@ class TokenSite:
         self.have[site] = position
         return True
 
+    def renew(self, site: SiteId) -> None:
+        """A site has begun anew, and has nothing."""
+        self.have[site] = 0
+
     def note_taken(self, source: SiteId, hop: int) -> None:
         """A site has taken the token of that hop."""
         if hop >= self.hop and source == self.next_site():
@@ -171,6 +189,15 @@ class TokenSite:
         self.give()
         self._outbox.multicast(list(self._peers), self.status())
 
+    def maybe_tell_stable(self) -> bool:
+        """Nothing is left to order, and everybody has everything: say so once, so that all forget it."""
+        end = self._log.end()
+        if not self.here or not self._peers or self._told_end == end or min(self.have) < end:
+            return False
+        self._told_end = end
+        self._outbox.multicast(list(self._peers), self.status())
+        return True
+
     # Who is behind
 
     def _to_check(self) -> list[SiteId]:
@@ -181,5 +208,8 @@ class TokenSite:
         """The orderer asks those who have not said that they have what was there at the last look."""
         behind = [site for site in self._to_check() if self.have[site] < self._checked_end]
         self._checked_end = self._log.end()
+        if self._lacks_stable() and self.orderer != self._site:
+            self._asks += 1
+            self._outbox.send(self.orderer, Lacks(self._terms.term, self._log.matched))
         if behind and self.here:
             self._outbox.multicast(behind, self.status(True))

@@ -1,5 +1,6 @@
 """ABCAST: priorities proposed by all, the largest agreed."""
 
+from tocsin.core.data import Account, Enquiry, PeerRenewed, Renewed
 from tocsin.protocols.baselines.two_phase.limits import limits_of
 from tocsin.protocols.baselines.two_phase.machine import TwoPhase
 from tocsin.protocols.baselines.two_phase.messages import (
@@ -22,8 +23,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Birman, Joseph 1987 (Skeen)",
     make=TwoPhase,
     options=TwoPhaseOptions,
-    messages=(Data, Propose, Final, Ask),
-    records=(Sent, Proposed, Agreed, Stream, Summary),
+    messages=(Data, Propose, Final, Ask, Enquiry, Account),
+    records=(Sent, Proposed, Agreed, Stream, Summary, PeerRenewed, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=(*ONE_ORDER, "safe"),

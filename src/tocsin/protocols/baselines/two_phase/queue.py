@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, insort
 
-from tocsin.core.machine import GroupId, SiteId
+from tocsin.core.machine import SiteId
 from tocsin.core.rangeset import RangeSet
 from tocsin.protocols.baselines.two_phase.messages import Data
 
@@ -86,17 +86,3 @@ class StreamState:
         while self.stable < stable:
             self.finals.pop(self.stable, None)
             self.stable += 1
-
-
-class Outgoing:
-    """A broadcast of this site whose priority is not yet final."""
-
-    def __init__(self, group: GroupId, seqno: int, place: int, payload: bytes) -> None:
-        self.group = group
-        self.seqno = seqno
-        self.place = place
-        self.payload = payload
-        self.started = False  # phase one has begun
-        self.data: Data | None = None  # set when started
-        self.tries = 0  # how often it was sent again
-        self.proposals: dict[SiteId, int] = {}

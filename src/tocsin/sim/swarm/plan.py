@@ -8,7 +8,7 @@ from tocsin.protocols.protocol import Protocol
 Document = dict[str, Any]
 
 LOSSES = ("loss", "duplicate", "reorder")  # of the network
-FOR_GOOD = ("stay_down", "minority", "voters")  # kinds of faults that nothing ends
+FOR_GOOD = ("stay_down", "minority")  # kinds of faults that nothing ends
 
 
 class Plan:
@@ -52,8 +52,9 @@ class Plan:
         return self.named("join", "add")
 
     def down_for_good(self) -> set[str]:
-        """Who crashes and does not come back."""
-        return {name for kind, fault in self.pieces if kind in FOR_GOOD for name in fault.get("crash", [])}
+        """Who crashes and does not come back: a voter that was removed is stopped for good, too."""
+        crashed = {name for kind, fault in self.pieces if kind in FOR_GOOD for name in fault.get("crash", [])}
+        return crashed | set(self.named("remove"))
 
     def gone(self) -> list[str]:
         """Who has left and does not return, in the order of leaving."""

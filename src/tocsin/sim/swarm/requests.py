@@ -47,7 +47,7 @@ def empty_group(plan: Plan, rng: Rng) -> None:
         plan.add("emptied", rng.between(begin, end), "change", {"few": plan.some(rng, plan.names, len(plan.names))})
 
 
-def change_voters(plan: Plan, rng: Rng) -> None:
+def change_voters(plan: Plan, rng: Rng, kind: str = "voters") -> None:
     """A site is added to the voters, another is removed and then stopped for good, each asked of any site; maybe at one
     time."""
     names = plan.steady()
@@ -55,12 +55,12 @@ def change_voters(plan: Plan, rng: Rng) -> None:
     if len(plan.names) < 4 or newcomer not in names:
         return
     begin, end = plan.span(rng)
-    plan.add("voters", begin + 1, "add", [newcomer], by=names[rng.below(len(names) - 1)])
+    plan.add(kind, begin + 1, "add", [newcomer], by=names[rng.below(len(names) - 1)])
     if plan.spare() > 0:
         removed = names[rng.below(len(names) - 1)]
         at = begin + 1 if rng.chance(0.3) else end + 1
-        plan.add("voters", at, "remove", [removed], by=names[rng.below(len(names) - 1)])
-        plan.add("voters", at + rng.between(0, LATE_US), "crash", [removed])
+        plan.add(kind, at, "remove", [removed], by=names[rng.below(len(names) - 1)])
+        plan.add(kind, at + rng.between(0, LATE_US), "crash", [removed])
 
 
 def send_from_outside(plan: Plan, rng: Rng) -> None:

@@ -1,9 +1,13 @@
 """Which messages were here, so that none is delivered twice."""
 
+from typing import Final
+
 from tocsin.core.errors import DecodeError
 from tocsin.core.machine import SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 from tocsin.core.records import RANGES_MAX
+
+ADOPTED_MAX: Final = 1 << 59  # a peer may lie: whatever else is added, every gap and length is still a `Claimed`
 
 
 class ReceivedNumbers:
@@ -51,6 +55,8 @@ class ReceivedNumbers:
             try:
                 known = rangeset_from_wire(ranges, RANGES_MAX)
             except DecodeError:
+                return
+            if known.count() > 0 and known.last() >= ADOPTED_MAX:
                 return
             known.update(self._by_origin.get(origin, RangeSet()))
             self._by_origin[origin] = known

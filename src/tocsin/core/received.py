@@ -61,6 +61,11 @@ class ReceivedNumbers:
             known.update(self._by_origin.get(origin, RangeSet()))
             self._by_origin[origin] = known
 
+    def lacking(self, other: "ReceivedNumbers", origin: SiteId) -> list[tuple[int, int]]:
+        """Ranges `[start, end)` of one origin's numbers that another has and this one has not."""
+        theirs = other._by_origin.get(origin, RangeSet())
+        return theirs.difference(self._by_origin.get(origin, RangeSet())).ranges()
+
     def recall(self, origin: SiteId, ranges: tuple[int, ...]) -> None:
         """From a checkpoint."""
         self._by_origin[origin] = rangeset_from_wire(ranges, RANGES_MAX)

@@ -2,15 +2,29 @@
 
 from tests.protocols.recording import Recording
 from tocsin.core.data import Sent
+from tocsin.core.machine import FIRST_INCARNATION, Setup
 from tocsin.core.message import RECORDS_MAX
+from tocsin.core.records import Records
+from tocsin.core.rng import Rng
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.gathering import Gathering
 from tocsin.protocols.baselines.totem_ring.messages import Commit, Item, Past, Token
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.passing import Passing
 from tocsin.protocols.baselines.totem_ring.queue import Queue
 from tocsin.protocols.baselines.totem_ring.store import Store
+from tocsin.sim.disk import Disk
 
 TOKEN = Token(0, 0, 1, 0, 0, -1, (), 0)
+
+
+def setup_of(sites: int, incarnation: int = FIRST_INCARNATION, first_seqno: int = 0) -> Setup:
+    """Of site 0, with an empty disk."""
+    everybody = list(range(sites))
+    log, rng = Disk(1), Rng(0)
+    return Setup(
+        0, sites, everybody, [everybody], TotemRingOptions(), rng, log, None, incarnation, first_seqno=first_seqno
+    )
 
 
 def item(origin: int, seqno: int) -> Item:
@@ -35,7 +49,7 @@ def test_a_token_may_be_away_the_longer_the_more_members_there_are() -> None:
 
 
 def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:
-    queue = Queue(0)
+    queue = Queue(0, 0)
     for seqno in range(3):
         queue.recall(Sent(0, seqno, b""))
     queue.recall_placed(item(1, 0))  # another's
@@ -46,7 +60,7 @@ def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:
 
 def stored(outbox: Recording, safe_only: bool, places: dict[int, int]) -> Store:
     """The store of site 0 of three with a message at each place, by origin."""
-    store = Store(0, 3, [[0, 1, 2]], safe_only, RECORDS_MAX, outbox)
+    store = Store(setup_of(3), safe_only, Records(outbox, RECORDS_MAX), outbox)
     for place, origin in places.items():
         store.store(place, item(origin, place))
     outbox.heard()

@@ -1,6 +1,6 @@
 """Totem's single ring: the holder of a circulating token broadcasts."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.totem_ring.limits import limits_of
 from tocsin.protocols.baselines.totem_ring.machine import TotemRing
 from tocsin.protocols.baselines.totem_ring.messages import (
@@ -25,8 +25,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Amir, Moser, Melliar-Smith, Agarwal, Ciarfella 1995",
     make=TotemRing,
     options=TotemRingOptions,
-    messages=(Data, Token, Beacon, Join, Commit, Want),
-    records=(Sent, Stored, Delivered, Seen, Installed, Kept),
+    messages=(Data, Token, Beacon, Join, Commit, Want, Enquiry, Account),
+    records=(Sent, Stored, Delivered, Seen, Installed, Kept, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=(*ONE_ORDER, "safe", "view_synchrony"),

@@ -17,15 +17,19 @@ Paper: Amir, Moser, Melliar-Smith, Agarwal, Ciarfella, "The Totem Single-Ring Or
 Deviations. The exchange of old messages is by plain messages, and two more rotations of the commit token say that it
 is done and that the ring is installed. Messages at their places are durable before they are sent or acknowledged, so a
 site that crashed comes back as one that was cut off: it delivers what its old ring left it in a transitional
-configuration of its own, and joins. A representative's beacon finds other rings. An idle token is held for a while. Any
-component goes on by itself, as in the paper: all its views, transitional ones too, are views in which messages are
-ordered or delivered, and are reported as such.
+configuration of its own, and joins. A site that begins anew with an empty disk is told how many
+messages it missed, and comes from no ring. A representative's beacon finds other rings. An idle token is held for a
+while. Any component goes on by itself, as in the paper: all its views, transitional ones too, are views in which
+messages are ordered or delivered, and are reported as such.
 """
 
 from typing import Final
 
+from tocsin.core.data import Account, Enquiry
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
+from tocsin.core.renewal import OF_EACH_GROUP, RENEW, Renewal
 from tocsin.protocols.baselines.totem_ring.circulation import HOLD, Circulation
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.membership import BEACON, CONSENSUS, JOIN, Membership
@@ -39,6 +43,7 @@ from tocsin.protocols.baselines.totem_ring.store import Store
 OPERATIONAL: Final = 0  # a ring is installed; the token circulates
 GATHER: Final = 1  # the members of a new ring are being agreed on
 COMMIT: Final = 2  # they are agreed; the commit token circulates
+ASKING: Final = 3  # begun anew, on no ring: asks what it missed
 
 
 class TotemRing(Machine):
@@ -52,9 +57,9 @@ class TotemRing(Machine):
         self._groups = setup.groups
         self._outbox = outbox
         self._queue_max: int = options.queue
-        self._store = Store(
-            setup.site, setup.sites, setup.groups, options.delivery == "safe", options.records_max, outbox
-        )
+        records = Records(outbox, options.records_max)
+        self._store = Store(setup, options.delivery == "safe", records, outbox)
+        self._renewal = Renewal(setup, options.join_us, OF_EACH_GROUP, records, outbox)
         self._passing = Passing(options.retry_us, options.loss_us, outbox)
         self._circulation = Circulation(setup.site, options, self._store, self._passing, outbox)
         self._membership = Membership(setup.site, setup.sites, options, self._store, outbox)
@@ -65,7 +70,7 @@ class TotemRing(Machine):
     # Questions
 
     def room(self) -> int:
-        return self._queue_max - len(self._store.queue.waiting)
+        return self._queue_max - len(self._store.queue.waiting) if self._state != ASKING else 0
 
     def quiet(self) -> bool:
         return self._state == OPERATIONAL and not self._store.queue.waiting and self._store.is_delivered()
@@ -74,9 +79,17 @@ class TotemRing(Machine):
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
         if records:
+            self._renewal.recall()  # if it had begun anew: what there is was written when that was over
             self._store.recall(records)
             self._gather(now, [])
-            return
+        elif not self._renewal.is_over:
+            self._state = ASKING
+            self._renewal.start(now)
+        else:
+            self._found(now)
+
+    def _found(self, now: Micros) -> None:
+        """The first start of all."""
         self._store.found()
         self._outbox.install_view(0, self._store.ring.members, True)
         self._start_ring(now)
@@ -94,7 +107,13 @@ class TotemRing(Machine):
     # Others
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        if isinstance(message, Data):
+        if isinstance(message, Enquiry):
+            self._renewal.answer(source, message, (self._store.seen,))
+        elif isinstance(message, Account):
+            self._on_account(now, source, message)
+        elif self._state == ASKING:
+            return  # nothing is taken before it is known what was missed
+        elif isinstance(message, Data):
             self._on_data(now, source, message)
         elif isinstance(message, Token):
             if self._state == OPERATIONAL:
@@ -109,7 +128,9 @@ class TotemRing(Machine):
             self._exchange.on_want(source, message)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
-        if timer == HOLD:
+        if timer == RENEW:
+            self._renewal.ask(now)
+        elif timer == HOLD:
             self._circulation.release(now)
         elif timer == RETRY:
             self._passing.retry(now)
@@ -122,6 +143,16 @@ class TotemRing(Machine):
             self._on_consensus_timeout(now)
         elif timer == BEACON and self._state == OPERATIONAL:
             self._membership.send_beacon(now)
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        self._renewal.forget(site)
+
+    def _on_account(self, now: Micros, source: SiteId, account: Account) -> None:
+        """This site has begun anew, and is told how far the others are: what they have it will never get."""
+        if self._renewal.on_account(source, account, 1):
+            self._renewal.tell_missed()
+            self._store.begin_anew(max([marks[0] for _, marks in self._renewal.answers()]))
+            self._gather(now, [site for site in range(self._sites) if site != self._site])
 
     def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
         ring = self._store.ring

@@ -1,34 +1,43 @@
 """What a member keeps: its present ring with the messages at their places, and what of them is delivered."""
 
+from typing import Final
+
 from tocsin.core.data import Sent
-from tocsin.core.machine import GroupId, Outbox, SiteId
+from tocsin.core.machine import GroupId, Outbox, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.core.records import Records
 from tocsin.protocols.baselines.totem_ring.messages import Delivered, Installed, Item, Kept, Seen, Stored
 from tocsin.protocols.baselines.totem_ring.queue import Queue
 from tocsin.protocols.baselines.totem_ring.ring import Ring
 
+NO_RING: Final = 1  # the number of a past without a ring: odd, so that no ring has it
+UNHEARD_RINGS: Final = 1 << 20  # numbers that an earlier incarnation may have used, beyond those that others heard of
+
 
 class Store:
     """The durable state, and the deliveries that go with it."""
 
-    def __init__(
-        self, site: SiteId, sites: int, groups: list[list[SiteId]], safe_only: bool, records_max: int, outbox: Outbox
-    ) -> None:
-        self._site = site
-        self._groups = groups
+    def __init__(self, setup: Setup, safe_only: bool, records: Records, outbox: Outbox) -> None:
+        self._site = setup.site
+        self._groups = setup.groups
         self._safe_only = safe_only  # deliver what is safe, not what is agreed
         self._outbox = outbox
-        self.ring = Ring(0, 0, list(range(sites)))  # the last one installed; its messages are durable
-        self.queue = Queue(site)
+        self.ring = Ring(0, 0, list(range(setup.sites)))  # the last one installed; its messages are durable
+        self.queue = Queue(setup.site, setup.first_seqno)
         self.seen = 0  # largest ring number heard of; own proposals are durable in it
-        self._records = Records(outbox, records_max)
+        self._records = records
 
     # Starting
 
     def found(self) -> None:
         """The first start of all: everybody is on ring 0."""
         self._records.persist(Installed(0, 0, tuple(self.ring.members), 0, 0))
+
+    def begin_anew(self, heard_of: int) -> None:
+        """The start of a later incarnation: it comes from no ring, and names none as an earlier one did."""
+        self.seen = heard_of + UNHEARD_RINGS
+        self.ring = Ring(NO_RING, self._site, [self._site])
+        self._records.fold([self._installed()])
 
     def recall(self, records: list[Record]) -> None:
         """What an earlier life kept."""

@@ -90,6 +90,9 @@ def test_a_new_ring_has_a_larger_number_than_any_that_was_heard_of() -> None:
     store.hear_of(7)
     assert store.propose_ring() == 8 and store.propose_ring() == 10
     assert outbox.heard() == ["persist Seen"] * 2
+    for _ in range(RECORDS_MAX):
+        store.propose_ring()
+    assert "checkpoint 2" in outbox.heard(), "rings that do not come about fill no disk"
 
 
 def test_each_place_that_is_lacking_is_wanted_from_one_companion() -> None:

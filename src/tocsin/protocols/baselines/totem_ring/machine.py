@@ -108,7 +108,7 @@ class TotemRing(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Enquiry):
-            self._renewal.answer(source, message, (self._store.seen,))
+            self._on_enquiry(source, message)
         elif isinstance(message, Account):
             self._on_account(now, source, message)
         elif self._state == ASKING:
@@ -146,6 +146,13 @@ class TotemRing(Machine):
 
     def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
         self._renewal.forget(site)
+        if self._state == OPERATIONAL and site in self._store.ring.members:
+            self._gather(now, [])
+
+    def _on_enquiry(self, source: SiteId, enquiry: Enquiry) -> None:
+        """Answered from a ring without the site: what is delivered on one that lists it would not be counted."""
+        if self._state == ASKING or source not in self._store.ring.members:
+            self._renewal.answer(source, enquiry, (self._store.seen,))
 
     def _on_account(self, now: Micros, source: SiteId, account: Account) -> None:
         """This site has begun anew, and is told how far the others are: what they have it will never get."""

@@ -118,6 +118,7 @@ class Store:
         """A number that no ring had: even numbers are rings, odd ones their transitional views."""
         self.seen = self.seen + 2 - self.seen % 2
         self._records.persist(Seen(self.seen))
+        self.maybe_checkpoint()  # while no ring comes about, nothing else folds these
         return self.seen
 
     def begin_ring(self, number: int, root: SiteId, members: list[SiteId]) -> None:

@@ -33,8 +33,8 @@ MUTANTS = {
     ),
     "forgets its queue in a new ring": (
         "store",
-        "self._records.fold([self._installed(), *self.queue.records()])",
-        "self._records.fold([self._installed()])",
+        "self._records.fold([*self._lasting(), *self.queue.records()])",
+        "self._records.fold(self._lasting())",
     ),
     "leaves the old ring's rest undelivered": ("recovery", "        self._store.deliver_rest(companions)\n", ""),
     "answers no request": (

@@ -3,7 +3,8 @@
 - Positions go up by one, and `missed` alone skips some: exactly those that come next.
 - What was missed is real (somebody has it at that position; that origin has used those numbers), and is not delivered
   here, before or after.
-- Where positions are the group's, one position is one message at every site, on every disk.
+- Where positions are the group's, one position is one message at every site, on every disk. Where only its members
+  know them, and all of them lose their disks, they begin again.
 - Only a protocol that states it takes deliveries back, and only the newest.
 - A site that was asked to leave, and is still running when all has healed, was told that it is out.
 """

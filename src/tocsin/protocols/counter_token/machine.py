@@ -176,6 +176,9 @@ class CounterToken(Machine):
             and (self._voting.is_voter() or self._context.site not in dict(self._context.view.voters))
         )
 
+    def removed(self) -> bool:
+        return self._joining.is_removed
+
     def leave(self, now: Micros) -> None:
         self._joining.leave(now)
 

@@ -55,7 +55,7 @@ from tocsin.protocols.propagation_graph.stage import Stage
 from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
-OLD: Final = "OLD"  # after a restart: messages of old graphs are kept here that everybody may have
+OLD: Final = "OLD"  # after a restart: messages from before it are kept here that everybody may have
 BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
 
 ASKED_MAX: Final = 3  # times that a manager is asked in vain before the asker is manager itself
@@ -84,6 +84,7 @@ class AtomicRecovery(Recovery):
         self._manager = Manager(setup, options, passing.graphs, records, outbox)
         self._counting = Counting(setup, options, passing.graphs, passing.places, records, outbox)
         self._held = Held()
+        self._old: dict[int, int] = {}  # by graph: where the log ended when this life began
         self._change_armed = False  # CHANGE is set
         self._asked_in_vain = 0  # times
         self._behind_armed = False  # BEHIND is set
@@ -108,14 +109,16 @@ class AtomicRecovery(Recovery):
         self.ask(now)
         self._manager.resume(now)
         self._follow(now)
+        self._old = {number: self._graphs.stages[number].end() for number in sorted(self._graphs.stages)}
         self._ask_parents(now)
 
     def _ask_parents(self, now: Micros) -> None:
-        """Of old graphs: a parent that everybody has told everything says no more by itself; ask until it has."""
+        """A parent that has told this site everything says no more by itself, and this site has forgotten what it heard
+        before the restart: ask until it is told again."""
         is_waiting = False
-        for number in sorted(self._graphs.stages):
-            stage = self._graphs.stages[number]
-            if stage is not self._graphs.present and stage.parent >= 0 and stage.log:
+        for number in sorted(self._old):
+            stage = self._graphs.find(number)
+            if stage is not None and stage.parent >= 0 and stage.first < self._old[number]:
                 self._passing.parent.owe_ack(now, stage)
                 is_waiting = True
         if is_waiting:

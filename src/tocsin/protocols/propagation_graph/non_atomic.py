@@ -116,8 +116,9 @@ class NonAtomicRecovery(Recovery):
         )
 
     def is_settled(self) -> bool:
-        is_under_way = self._graphs.present.stopped or self._decided.learned is not None
-        return not is_under_way and not self._graphs.decision().away  # who is away has to be taken in again
+        if self._graphs.present.stopped or self._decided.learned is not None or self._standing.is_away():
+            return False
+        return self._detector.is_sure() and not self._wishes.wants_graph()
 
     # Starting
 
@@ -286,12 +287,11 @@ class NonAtomicRecovery(Recovery):
     def _go_on(self, now: Micros) -> None:
         """To the next graph, if it is decided, and so is all that it leaves open."""
         following = self._decided.find(self._graphs.present.number + 1)
-        if following is None or self._decided.learned is not None:
-            return
-        if self._standing.is_waiting():
-            self._wait(now)
-        else:
-            self._learn(now, following)
+        if following is not None and self._decided.learned is None:
+            if self._standing.is_waiting():
+                self._wait(now)
+            else:
+                self._learn(now, following)
 
     def _wait(self, now: Micros) -> None:
         """For the end of a dead group; take part in deciding on it."""

@@ -37,7 +37,7 @@ class Watching:
 
     def on_beat(self, now: Micros) -> None:
         """Say that this site is alive, and look who is."""
-        self._detector.await_beat(now)
+        self._detector.on_beat(now)
         if self._decided.learned is not None:
             return
         if self._standing.is_away() or self._standing.is_waiting():
@@ -76,3 +76,5 @@ class Watching:
         if source in base.away and hello.number == base.number:
             self._wishes.note_return(source)
             self._wishes.consider(now)
+        elif hello.number == base.number:
+            self._children.answer(source)  # it has no neighbours to hear from

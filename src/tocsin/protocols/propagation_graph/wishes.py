@@ -86,7 +86,7 @@ class Wishes:
         self.changes[(asker, change.number)] = change
         return True
 
-    def _wants_graph(self) -> bool:
+    def wants_graph(self) -> bool:
         decision = self._standing.base()
         for suspect in self._detector.suspects:
             if suspect not in decision.away and _is_needed(suspect, decision):
@@ -115,7 +115,7 @@ class Wishes:
 
     def consider(self, now: Micros) -> None:
         """If a new graph is wanted, tell the manager, and be it if nothing comes."""
-        if self._armed or self._is_next_decided() or not self._wants_graph():
+        if self._armed or self._is_next_decided() or not self.wants_graph():
             return
         before = self._live_before()
         if before:
@@ -145,7 +145,7 @@ class Wishes:
     def on_timer(self) -> bool:
         """Whether it is this site's turn to be manager."""
         self._armed = False
-        if self._is_next_decided() or not self._wants_graph():
+        if self._is_next_decided() or not self.wants_graph():
             self._tries = 0
             return False
         self._tries += 1

@@ -92,7 +92,7 @@ class Duties:
         for host in world.sites:
             ending.machines[host.site] = host.machine
             ending.disks.append(host.disk)
-            if host.left or world.is_removed(host.site):
+            if host.left:
                 ending.left.add(host.site)
             elif host.machine is not None and host.pending:
                 ending.busy.append(f"{ending.names[host.site]}: {len(host.pending)} broadcasts wait for room")

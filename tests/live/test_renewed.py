@@ -19,7 +19,7 @@ from tocsin.protocols.registry import REGISTRY
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
 PROCESS = '[journal]\ndurability = "process"\n'
-PENDING = {"propagation_graph", "counter_token"}  # come back, and are not heard
+PENDING = {"counter_token"}  # come back, and are not heard
 OPTIONS = {"tree_ack": '[options]\ndetector = "timeout"\n'}
 
 

@@ -19,7 +19,6 @@ from tocsin.protocols.registry import REGISTRY
 pytestmark = pytest.mark.xdist_group("live")  # ports and cores are shared: one after the other
 
 PROCESS = '[journal]\ndurability = "process"\n'
-PENDING = {"propagation_graph"}  # comes back, hears nothing of what it missed, and is not heard
 OPTIONS = {"tree_ack": '[options]\ndetector = "timeout"\n'}
 
 
@@ -87,8 +86,6 @@ def _folder_copied(tmp_path: Path) -> Path:
 def test_a_folder_that_is_lost_older_or_damaged(
     tmp_path: Path, protocol: str, lose: Callable[[Path, Path], None]
 ) -> None:
-    if protocol in PENDING:
-        pytest.skip("its machine does not begin anew yet")
     path = write_group(tmp_path, protocol, tail=PROCESS + OPTIONS.get(protocol, ""))
     folder = tmp_path / "data" / "a"
 

@@ -4,7 +4,8 @@
 - What was missed is real (somebody has it at that position; that origin has used those numbers), and is not delivered
   here, before or after. There was a reason: while everybody keeps its disk, nobody misses what the protocol says it
   keeps for those who are away.
-- Where positions are the group's, one position is one message at every site, on every disk.
+- Where positions are the group's, one position is one message at every site, on every disk. Where only its members
+  know them, and all of them lose their disks, they begin again.
 - Only a protocol that states it takes deliveries back, and only the newest.
 - A site that was asked to leave, and is still running when all has healed, was told that it is out.
 """

@@ -82,7 +82,7 @@ def test_a_view_is_seen_only_when_it_is_synced_also_with_process(
 @pytest.mark.parametrize(
     ("protocol", "names"),
     [
-        ("counter_token", {"Promised", "Agreed", "Installed", "Gone"}),
+        ("counter_token", {"Promised", "Agreed", "Installed", "Doubt"}),
         ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned"}),
         ("sequencer", {"Termed", "Learned"}),
         ("totem_ring", {"Seen", "Installed"}),

@@ -186,7 +186,7 @@ class Broadcasts:
         instance.whole = True
         for site in sorted(instance.skipped):
             if site in stream.members:
-                stream.behind[site] = min(stream.behind.get(site, seqno), seqno)
+                stream.leave_behind(site, seqno)
         self._answer(stream, instance)
         for number in stream.numbers():
             if not stream.instances[number].whole:
@@ -277,7 +277,7 @@ class Broadcasts:
                 instance.acked.discard(site)
         for stream in self.own_streams():
             if site in stream.members and stream.last >= 0:
-                stream.behind[site] = stream.stable
+                stream.leave_behind(site, stream.stable)
 
     def depends_on(self, site: SiteId) -> bool:
         """Whether the failure of this site would make us act."""

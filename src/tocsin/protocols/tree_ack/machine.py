@@ -344,6 +344,7 @@ class TreeAck(Machine):
     def _note_vector(self, now: Micros, source: SiteId, vector: Vector) -> None:
         """A site says what it has."""
         reported: dict[int, int] = {}
+        learned_own = False
         for group, origin, last in vector:
             stream = self._broadcasts.stream(group, origin)
             if stream is None or source not in stream.participants:
@@ -355,15 +356,16 @@ class TreeAck(Machine):
                 else:  # our own, of an earlier incarnation: the next one comes after it
                     stream.last = last
                     stream.done = max(stream.done, last + 1)
+                    for member in stream.members:
+                        stream.leave_behind(member, stream.stable)
+                    learned_own = True
         for stream in self._broadcasts.own_streams():
             if source in stream.behind:
-                last = reported.get(self._broadcasts.key(stream), -1)
-                if last + 1 >= stream.done:
-                    del stream.behind[source]
-                else:
-                    stream.behind[source] = max(stream.behind[source], last + 1)
+                stream.note_said(source, reported.get(self._broadcasts.key(stream), -1))
                 stream.settle_stable(self._retain)
                 self._broadcasts.maybe_announce(now, stream)
+        if learned_own:
+            self._learn_who_has_own(now)
         self._restart.note(now, source, reported)
 
     # Timers

@@ -18,11 +18,11 @@ from typing import Any, Final, Self
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
+from tocsin.live.broadcasting import Broadcasting, checked_message, checked_messages
 from tocsin.live.changing import change_group, groups_of, warn_of_changes
 from tocsin.live.driver import Driver
-from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed, TooLarge
+from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed
 from tocsin.live.events import BatchEvent, Event, View
-from tocsin.live.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group, read_group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
@@ -39,8 +39,6 @@ from tocsin.live.wire.receiving import OTHER_KEY
 
 _log = logging.getLogger("tocsin.live")
 
-REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its own goes in one frame
-ROOM_LOOK_SECONDS: Final = 0.02
 BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
 DAMAGED_SECONDS: Final = 10.0  # for which a member with a damaged log looks for others, to begin anew
@@ -79,7 +77,6 @@ class Member:
         self._backlog_bytes = backlog_bytes
         self._listens = listen
         self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
-        self._turn_wanted = False
         self._started = False
         self._closed = False
         self._leaving: asyncio.Task[None] | None = None  # waits for the application to fall behind
@@ -89,6 +86,7 @@ class Member:
         self._outgoing: Outgoing
         self._incoming: Incoming
         self._reading: Reading
+        self._broadcasting: Broadcasting
         self._driver: Driver | None = None  # until the others were asked
         self._beginning: asyncio.Task[None] | None = None  # asks them
         self._failed: TocsinError | None = None  # why there is no driver
@@ -127,6 +125,9 @@ class Member:
         self._naming = Naming(group)
         self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
         self._reading = Reading(self._incoming, self._maybe_go_on, self._has_ended)
+        self._broadcasting = Broadcasting(
+            group, self.name, self._loop, self._outgoing, self._incoming, self._check_open
+        )
         self._started = True
         self._status = StatusServer(self, opened.folder)
         try:
@@ -171,6 +172,7 @@ class Member:
                 self._outgoing,
                 self._incoming,
             )
+            self._broadcasting.begin(self._driver)
             self._driver.closed_files.needed = self._incoming.needed
             forks.register(self._driver.forbid)
             self._driver.start()
@@ -328,55 +330,22 @@ class Member:
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        _check_type(payload, "broadcast")
-        message = bytes(payload)
-        number = self._check(len(message), group)
+        message = checked_message(payload)
+        number = self._group_number(len(message), group)
         if reach is not None:
-            return await self._broadcast_reaching(message, number, reach)
-        return await self._put(number, [message], len(message))
+            return await self._broadcasting.put_reaching(number, message, reach)
+        return await self._broadcasting.put(number, [message], len(message))
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
-        messages = _checked_messages(payloads)
+        messages = checked_messages(payloads)
         sizes = list(map(len, messages))
-        number = self._check(max(sizes), group)
-        return await self._put(number, messages, sum(sizes))
+        number = self._group_number(max(sizes), group)
+        return await self._broadcasting.put(number, messages, sum(sizes))
 
-    async def _put(self, group: int, messages: list[bytes], size: int) -> Receipt:
-        while self._outgoing.is_full():
-            await self._outgoing.wait_for_room()
-            self._check_open()
-        receipt = Receipt(self._sync)
-        self._outgoing.put(group, messages, size, receipt)
-        self._want_turn()
-        return receipt
-
-    async def _sync(self) -> None:
-        assert self._driver is not None, "something was ordered without a driver"
-        await self._driver.commits.sync()
-
-    async def _broadcast_reaching(self, message: bytes, group: int, reach: float) -> Receipt:
-        if not self.group.protocol.plans_reach:
-            raise InputError(f"broadcast: `reach`: {self.group.protocol.name} does not plan it; see reliability_tree")
-        if len(message) > REACHING_BYTES_MAX:
-            raise TooLarge(f"broadcast: expected at most {REACHING_BYTES_MAX} bytes with `reach`, found {len(message)}")
-        while self._driver is None or self._driver.machine.room() <= 0:
-            await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
-            self._check_open()
-        receipt = Receipt(self._sync)
-        receipt.reach = self._driver.broadcast_reaching(group, message, reach, receipt)
-        self._check_open()
-        return receipt
-
-    def _check(self, size: int, group: str | None) -> int:
-        if size > MESSAGE_BYTES_MAX:
-            raise TooLarge(f"broadcast: expected at most {MESSAGE_BYTES_MAX} bytes, found {size}")
-        self._check_open()
-        if self.view is not None and not self.view.primary:
-            raise NotPrimary(
-                f"`{self.name}` is cut off from the majority of the group; nothing can be ordered here now"
-            )
-        return 0 if group is None else self.group.group_id(group)
+    def _group_number(self, size: int, group: str | None) -> int:
+        self._check_started()
+        return self._broadcasting.group_number(size, group)
 
     def _check_open(self) -> None:
         self._check_started()
@@ -385,17 +354,6 @@ class Member:
             raise error
         if self._closed:
             raise Closed(f"`{self.name}` has left the group")
-
-    def _want_turn(self) -> None:
-        """Pack what this turn of the loop has queued, once, at its end."""
-        if not self._turn_wanted:
-            self._turn_wanted = True
-            self._loop.call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._turn_wanted = False
-        if self._driver is not None:  # else what was queued waits for it
-            self._driver.end_turn()
 
     # Hearing
 
@@ -436,23 +394,3 @@ class Member:
         """Read the key file again: the first key seals from now on, all open."""
         if self.group.key_file is not None:
             self._opened.replace_keys(read_keys(self.group.key_file))
-
-
-def _checked_messages(payloads: object) -> list[bytes]:
-    """The messages of one call, as bytes that nobody else can change; what is no message is refused."""
-    if not isinstance(payloads, Iterable) or isinstance(payloads, (bytes, bytearray, memoryview, str)):
-        raise InputError(f"broadcast_many: expected a list of messages, found one {type(payloads).__name__}")
-    messages = list(payloads)
-    if not messages:
-        raise InputError("broadcast_many: expected at least one message, found none")
-    if set(map(type, messages)) == {bytes}:  # the usual case, at the speed of volume
-        return messages
-    for message in messages:
-        _check_type(message, "broadcast_many")
-    return list(map(bytes, messages))
-
-
-def _check_type(payload: object, call: str) -> None:
-    if not isinstance(payload, (bytes, bytearray, memoryview)):
-        cure = "; encode it first: text.encode()" if isinstance(payload, str) else ""
-        raise InputError(f"{call}: expected bytes, found {type(payload).__name__}{cure}")

@@ -21,9 +21,7 @@ from tocsin.protocols.protocol import Protocol
 
 ROOT = Path(tocsin.__file__).parent
 FAMILY = "tocsin.protocols."
-SHARED = tuple(
-    f"tocsin.core.{part}" for part in ("ballots", "links", "own_messages", "received", "records", "renewal")
-)
+SHARED = tuple(f"tocsin.core.{part}" for part in ("ballots", "links", "own_messages", "received", "records", "renewal"))
 STRUCTS = re.compile(r"^class \w+\((\w+\.)?(Struct|Message|Record|Options|Config)\b", re.MULTILINE)
 
 

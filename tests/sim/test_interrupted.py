@@ -1,6 +1,7 @@
 """An interrupt at any moment of a run comes out as that interrupt. Compiled code that takes it for something else ends
 the whole process, a person's notebook with it (`core/multiply.c`)."""
 
+import os
 import subprocess
 import sys
 
@@ -68,3 +69,28 @@ def test_an_interrupt_in_the_middle_of_a_large_product() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) == 200
+
+
+DROPPED_CHAINS = """
+from tocsin.core.effects import Effects
+
+for tries in range(200):
+    outbox = Effects()
+    for key in range(1000):
+        outbox.cancel_timer("t", key)
+        outbox.persist(KEPT)
+    outbox.take()  # and nobody goes along the chain
+"""
+
+
+def test_a_long_chain_of_effects_is_dropped_at_once() -> None:
+    """As an interrupt does that comes while a long step's effects happen."""
+    program = "from tocsin.core.message import Record\nKEPT = Record()\n" + DROPPED_CHAINS
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONMALLOC": "debug"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

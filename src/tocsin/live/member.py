@@ -18,11 +18,12 @@ from typing import Any, Final, Self
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
+from tocsin.live.broadcasting import Broadcasting, checked_message, checked_messages
 from tocsin.live.changing import change_group, groups_of, warn_of_changes
+from tocsin.live.consuming import After, Consuming
 from tocsin.live.driver import Driver
-from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed, TooLarge
+from tocsin.live.errors import Closed, Damaged, ProtocolFailed
 from tocsin.live.events import BatchEvent, Event, View
-from tocsin.live.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group, read_group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
@@ -30,17 +31,15 @@ from tocsin.live.opening import Opened, open_member
 from tocsin.live.operations.status import scrub_status, status_of
 from tocsin.live.operations.status_server import StatusServer
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.readiness import Readiness
 from tocsin.live.reading import Batches, Events, Reading
 from tocsin.live.receipts import Receipt
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.logged_frames import LoggedFrames
 from tocsin.live.wire.keys import read_keys
-from tocsin.live.wire.receiving import OTHER_KEY
 
 _log = logging.getLogger("tocsin.live")
 
-REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its own goes in one frame
-ROOM_LOOK_SECONDS: Final = 0.02
 BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
 DAMAGED_SECONDS: Final = 10.0  # for which a member with a damaged log looks for others, to begin anew
@@ -50,6 +49,8 @@ def join(
     group: str | Path | Group,
     site: str,
     *,
+    consumer: str | None = None,
+    after: After = None,
     inject: str = "",
     slow: Slow = "block",
     backlog_bytes: int = BACKLOG_BYTES,
@@ -57,17 +58,22 @@ def join(
 ) -> "Member":
     """A member of the group in this file, to be used by `async with` (or `await`, and `leave()` at the end).
 
+    `consumer`: events begin after the last one that this consumer acknowledged (`ack`); of a new one, at what is kept.
+    `after`: they begin after a position, after positions by group, at the "start" of what is kept, or "now" (default).
     `inject`: faults, see `tocsin.live.wire.inject`. `slow`: what happens when the application falls behind by more than
     `backlog_bytes`. `listen=False`: this application only sends; it hears no events.
     """
     resolved = group if isinstance(group, Group) else read_group(Path(group))
-    return Member(resolved, resolved.site(site), inject, slow, backlog_bytes, listen)
+    consuming = Consuming(resolved, resolved.site_dir(resolved.site(site)), consumer, after)
+    return Member(resolved, resolved.site(site), inject, slow, backlog_bytes, listen, consuming)
 
 
 class Member:
     """See `join`. All methods belong to the event loop in which the member was started."""
 
-    def __init__(self, group: Group, site: int, inject: str, slow: Slow, backlog_bytes: int, listen: bool) -> None:
+    def __init__(
+        self, group: Group, site: int, inject: str, slow: Slow, backlog_bytes: int, listen: bool, consuming: Consuming
+    ) -> None:
         if slow not in ("block", "spill", "leave"):
             raise InputError(f"join: `slow`: expected block, spill or leave, found `{slow}`")
         self.group = group
@@ -78,8 +84,8 @@ class Member:
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
+        self._consuming = consuming
         self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
-        self._turn_wanted = False
         self._started = False
         self._closed = False
         self._leaving: asyncio.Task[None] | None = None  # waits for the application to fall behind
@@ -89,6 +95,8 @@ class Member:
         self._outgoing: Outgoing
         self._incoming: Incoming
         self._reading: Reading
+        self._readiness: Readiness
+        self._broadcasting: Broadcasting
         self._driver: Driver | None = None  # until the others were asked
         self._beginning: asyncio.Task[None] | None = None  # asks them
         self._failed: TocsinError | None = None  # why there is no driver
@@ -126,7 +134,11 @@ class Member:
         backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
         self._naming = Naming(group)
         self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
-        self._reading = Reading(self._incoming, self._maybe_go_on, self._has_ended)
+        self._readiness = Readiness(group, self._site, opened.wire, self._incoming)
+        self._reading = Reading(self._incoming, self._consuming, self._maybe_go_on, self._has_ended)
+        self._broadcasting = Broadcasting(
+            group, self.name, self._loop, self._outgoing, self._incoming, self._check_open
+        )
         self._started = True
         self._status = StatusServer(self, opened.folder)
         try:
@@ -151,6 +163,8 @@ class Member:
             log = await self._loop.run_in_executor(None, opened.begin, beginning)
             if self.on_opened is not None:
                 await self.on_opened()
+            await self._loop.run_in_executor(None, self._consuming.open, log, opened.journal)
+            self._incoming.backlog.must_not_hold = self._consuming.replays
         except asyncio.CancelledError:
             raise
         except TocsinError as error:
@@ -171,6 +185,7 @@ class Member:
                 self._outgoing,
                 self._incoming,
             )
+            self._broadcasting.begin(self._driver)
             self._driver.closed_files.needed = self._incoming.needed
             forks.register(self._driver.forbid)
             self._driver.start()
@@ -225,8 +240,9 @@ class Member:
         return self._failed if self._driver is None else self._driver.failed
 
     def _is_done(self) -> bool:
-        outgoing = self._outgoing
-        if outgoing.receipts.outstanding or outgoing.queued():
+        members = groups_of(self.group, self._driver).values()
+        here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
+        if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
         return self._driver is None or self._driver.machine.quiet()
 
@@ -254,6 +270,7 @@ class Member:
         finally:
             self._outgoing.give_up()
             self._incoming.end()
+            await self._consuming.close()
             self._opened.unlock()
 
     async def _stop(self, left: bool) -> None:
@@ -270,33 +287,16 @@ class Member:
         """Wait until this member is in a primary view, or (with a protocol that has no views) has heard from a peer."""
         self._check_open()
         deadline = self._loop.time() + seconds
-        while not self._is_ready():
+        while self._driver is None or not self._readiness.takes_part():
             self._check_open()
             if self._loop.time() >= deadline:
-                missing = self.missing()
-                if OTHER_KEY in missing.values() and not self._opened.wire.stat_packets_received:
-                    raise KeyMismatch(
-                        f"`{self.name}`: members answer under another key; give all the same {self.group.key_file}"
-                    )
-                why = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-                raise NotPrimary(
-                    f"`{self.name}`: no majority of the group answered within {seconds:g} s"
-                    + (f" ({why})" if why else "")
-                )
+                raise self._readiness.refusal(seconds)
             await self._incoming.wait_changed(0.01)
 
     def missing(self) -> dict[str, str]:
         """By name: the members that this one has not met since it started, and why, as far as the network tells."""
         self._check_started()
-        wire = self._opened.wire
-        reasons = {name: wire.why_unmet(site) for site, name in enumerate(self.group.sites) if site != self._site}
-        return {name: reason for name, reason in reasons.items() if reason}
-
-    def _is_ready(self) -> bool:
-        if self.view is not None or self.group.protocol.has_views:
-            return self.view is not None and self.view.primary and self.name in self.view.members
-        heard = len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
-        return heard and self._driver is not None
+        return self._readiness.missing()
 
     # Groups that change
 
@@ -328,55 +328,22 @@ class Member:
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        _check_type(payload, "broadcast")
-        message = bytes(payload)
-        number = self._check(len(message), group)
+        message = checked_message(payload)
+        number = self._group_number(len(message), group)
         if reach is not None:
-            return await self._broadcast_reaching(message, number, reach)
-        return await self._put(number, [message], len(message))
+            return await self._broadcasting.put_reaching(number, message, reach)
+        return await self._broadcasting.put(number, [message], len(message))
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
-        messages = _checked_messages(payloads)
+        messages = checked_messages(payloads)
         sizes = list(map(len, messages))
-        number = self._check(max(sizes), group)
-        return await self._put(number, messages, sum(sizes))
+        number = self._group_number(max(sizes), group)
+        return await self._broadcasting.put(number, messages, sum(sizes))
 
-    async def _put(self, group: int, messages: list[bytes], size: int) -> Receipt:
-        while self._outgoing.is_full():
-            await self._outgoing.wait_for_room()
-            self._check_open()
-        receipt = Receipt(self._sync)
-        self._outgoing.put(group, messages, size, receipt)
-        self._want_turn()
-        return receipt
-
-    async def _sync(self) -> None:
-        assert self._driver is not None, "something was ordered without a driver"
-        await self._driver.commits.sync()
-
-    async def _broadcast_reaching(self, message: bytes, group: int, reach: float) -> Receipt:
-        if not self.group.protocol.plans_reach:
-            raise InputError(f"broadcast: `reach`: {self.group.protocol.name} does not plan it; see reliability_tree")
-        if len(message) > REACHING_BYTES_MAX:
-            raise TooLarge(f"broadcast: expected at most {REACHING_BYTES_MAX} bytes with `reach`, found {len(message)}")
-        while self._driver is None or self._driver.machine.room() <= 0:
-            await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
-            self._check_open()
-        receipt = Receipt(self._sync)
-        receipt.reach = self._driver.broadcast_reaching(group, message, reach, receipt)
-        self._check_open()
-        return receipt
-
-    def _check(self, size: int, group: str | None) -> int:
-        if size > MESSAGE_BYTES_MAX:
-            raise TooLarge(f"broadcast: expected at most {MESSAGE_BYTES_MAX} bytes, found {size}")
-        self._check_open()
-        if self.view is not None and not self.view.primary:
-            raise NotPrimary(
-                f"`{self.name}` is cut off from the majority of the group; nothing can be ordered here now"
-            )
-        return 0 if group is None else self.group.group_id(group)
+    def _group_number(self, size: int, group: str | None) -> int:
+        self._check_started()
+        return self._broadcasting.group_number(size, group)
 
     def _check_open(self) -> None:
         self._check_started()
@@ -385,17 +352,6 @@ class Member:
             raise error
         if self._closed:
             raise Closed(f"`{self.name}` has left the group")
-
-    def _want_turn(self) -> None:
-        """Pack what this turn of the loop has queued, once, at its end."""
-        if not self._turn_wanted:
-            self._turn_wanted = True
-            self._loop.call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._turn_wanted = False
-        if self._driver is not None:  # else what was queued waits for it
-            self._driver.end_turn()
 
     # Hearing
 
@@ -408,6 +364,11 @@ class Member:
     def __aiter__(self) -> AsyncIterator[Event]:
         self._check_started()
         return Events(self._reading)
+
+    async def ack(self, event: BatchEvent | Event) -> None:
+        """The consumer is done with this event and all before it; that is durable here when this returns."""
+        self._check_started()
+        await self._consuming.ack(event, None if self._driver is None else self._driver.commits.sync)
 
     def _has_ended(self) -> bool:
         error = self._error()
@@ -436,23 +397,3 @@ class Member:
         """Read the key file again: the first key seals from now on, all open."""
         if self.group.key_file is not None:
             self._opened.replace_keys(read_keys(self.group.key_file))
-
-
-def _checked_messages(payloads: object) -> list[bytes]:
-    """The messages of one call, as bytes that nobody else can change; what is no message is refused."""
-    if not isinstance(payloads, Iterable) or isinstance(payloads, (bytes, bytearray, memoryview, str)):
-        raise InputError(f"broadcast_many: expected a list of messages, found one {type(payloads).__name__}")
-    messages = list(payloads)
-    if not messages:
-        raise InputError("broadcast_many: expected at least one message, found none")
-    if set(map(type, messages)) == {bytes}:  # the usual case, at the speed of volume
-        return messages
-    for message in messages:
-        _check_type(message, "broadcast_many")
-    return list(map(bytes, messages))
-
-
-def _check_type(payload: object, call: str) -> None:
-    if not isinstance(payload, (bytes, bytearray, memoryview)):
-        cure = "; encode it first: text.encode()" if isinstance(payload, str) else ""
-        raise InputError(f"{call}: expected bytes, found {type(payload).__name__}{cure}")

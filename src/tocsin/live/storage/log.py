@@ -22,8 +22,9 @@ from tocsin.live.storage.file_format import (
     encode_batch,
     encode_header,
 )
+from tocsin.live.storage.kept_records import KeptRecords
 from tocsin.live.storage.knowledge import Knowledge, incarnation_of, new_incarnation
-from tocsin.live.storage.laid import KeptRecord, Laid
+from tocsin.live.storage.laid import Laid
 from tocsin.live.storage.log_files import LogFiles, oldest_needed
 from tocsin.live.storage.log_format import (
     Acquaint,
@@ -46,8 +47,8 @@ from tocsin.live.storage.logged_frames import LoggedFrames
 from tocsin.live.storage.marks import NOBODY
 from tocsin.live.storage.recovery import State, recover
 from tocsin.live.storage.refusal import refusal
+from tocsin.live.storage.written_payloads import WrittenPayloads
 
-KNOWN_BYTES_MAX = 32 << 20  # payloads remembered to be in the log; what is delivered later is written again
 PATIENCE = 3  # how often the size of a file a checkpoint is waited for
 
 
@@ -74,8 +75,7 @@ class Log:
         self.cut_bytes = 0  # that were written behind the end of what was found
         self.incarnation = incarnation  # of the folder
         self.made = 0  # when it was
-        self.records: list[KeptRecord] = []  # live records of the protocol, oldest first
-        self._record_bytes = 0  # of the live records
+        self.records = KeptRecords()
         self.file = -1  # the file being written; -1 before the first
         self._folder = folder
         self._file_bytes = file_bytes
@@ -87,8 +87,7 @@ class Log:
         self._begun = False  # whether a first snapshot was applied
         self._full = True  # whether the present file takes no more
         self._staged = Batch()
-        self._known: dict[int, tuple[bytes, int, int, int]] = {}  # identity -> payload, file, offset, checksum
-        self._known_bytes = 0
+        self._payloads = WrittenPayloads()
         self._files = LogFiles(self.frames.files)
         self._writer = LogWriter(self._disk, folder, self.frames.files, file_bytes, syncs)
         self._disk.make_folder(folder)
@@ -176,12 +175,11 @@ class Log:
 
     def place_of(self, payload: bytes) -> tuple[int, int, int]:
         """Where the log has these bytes already, as the end of a record: file, offset and checksum; or -1."""
-        known = self._known.pop(id(payload), None)
-        if known is None:
+        place = self._payloads.take(payload)
+        if place is None:
             self._staged.forget(payload)
             return -1, 0, 0
-        self._known_bytes -= len(payload)
-        return (known[1], known[2], known[3]) if self._files.pin(known[1]) else (-1, 0, 0)
+        return place if self._files.pin(place[0]) else (-1, 0, 0)
 
     def staged(self) -> int:
         return len(self._staged.ops)
@@ -212,7 +210,7 @@ class Log:
         written = self._end.end - BATCHES_AT - self._snapshot_end
         if self._full or (self._staged.replaces_records() and written >= self._file_bytes):
             return True
-        return written >= max(PATIENCE * self._file_bytes, self._record_bytes)
+        return written >= max(PATIENCE * self._file_bytes, self.records.size_bytes)
 
     def _open_next(self) -> bytes:
         """Lay out a new file: its header, and its first operation, a snapshot of all that older files say, but for
@@ -294,11 +292,10 @@ class Log:
                 elif op.file != file:
                     self._files.refer(op.file, file, self._frame_ends())
             elif isinstance(op, Persist):
-                self.records.append(KeptRecord(file, offset, op.size, op.check, op.carried, op.carried_check))
-                self._record_bytes += op.size
+                self.records.append(op, file, offset)
                 offset += op.size
                 if records < len(carried) and carried[records]:
-                    self._know(carried[records], file, offset - op.carried, op.carried_check)
+                    self._payloads.put(carried[records], file, offset - op.carried, op.carried_check)
                 records += 1
             elif isinstance(op, Broadcast):
                 knowledge.on_broadcast(op)
@@ -313,9 +310,11 @@ class Log:
                 if op.origin < 0:
                     self.frames.group(op.group).skip(op.first + op.count)
             elif isinstance(op, (Checkpoint, Snapshot)):
-                self._replace_records(op, file, offset)
-                offset += self._record_bytes
-                notes += 1 if isinstance(op, Snapshot) else 0
+                self.records.replace(op, file, offset)
+                offset += self.records.size_bytes
+                if isinstance(op, Snapshot):
+                    self._apply_snapshot(op)
+                    notes += 1
             elif isinstance(op, (Known, Acquaint)):
                 knowledge.on_note(op)
                 notes += 1
@@ -325,24 +324,6 @@ class Log:
             elif isinstance(op, Stop):
                 self.clean = True
         knowledge.writes += len(ops) - notes
-
-    def _replace_records(self, op: Checkpoint | Snapshot, file: int, offset: int) -> None:
-        self.records = []
-        self._record_bytes = sum(op.sizes)
-        for size, check in zip(op.sizes, op.checks, strict=True):
-            self.records.append(KeptRecord(file, offset, size, check, 0, 0))
-            offset += size
-        if isinstance(op, Snapshot):
-            self._apply_snapshot(op)
-
-    def _know(self, payload: bytes, file: int, offset: int, check: int) -> None:
-        """Remember where a payload lies; the object is kept, so that its identity stays its own."""
-        if id(payload) not in self._known:
-            self._known_bytes += len(payload)
-        self._known[id(payload)] = (payload, file, offset, check)
-        while self._known_bytes > KNOWN_BYTES_MAX:
-            oldest = next(iter(self._known))
-            self._known_bytes -= len(self._known.pop(oldest)[0])
 
     def _apply_snapshot(self, op: Snapshot) -> None:
         """At the first file found, where everything stands; later ones repeat what is already known."""
@@ -361,17 +342,8 @@ class Log:
     # Reading back, and letting go
 
     def read_records(self) -> list[bytes]:
-        """Each is checked on the way."""
-        found: list[bytes] = []
-        for record in self.records:
-            data = self.frames.read_bytes(record.file, record.offset, record.size)
-            split = record.size - record.carried
-            if content_check(memoryview(data)[:split]) != record.check or (
-                record.carried > 0 and content_check(memoryview(data)[split:]) != record.carried_check
-            ):
-                raise Damaged(f"file {record.file} of the log: offset {record.offset}: a protocol's record is damaged")
-            found.append(data)
-        return found
+        """The live records of the protocol, oldest first; each is checked on the way."""
+        return self.records.read(self.frames)
 
     def closed(self) -> list[int]:
         """Closed files, oldest first."""

@@ -3,8 +3,8 @@ happened in, or inside a `missed` that was told there. Where positions are not t
 stands for any one message.
 
 Owed to everyone: who is up and can be reached, and was in the group when the sender saw it delivered and is now. Where
-a protocol promises agreement of correct sites only, a sender that never comes back binds nobody. What a lost disk alone
-had nobody can give or tell: not even its sender, who comes back with another disk.
+a protocol promises agreement of correct sites only, a sender that never comes back, or loses its disk, binds nobody.
+What everyone had that it was owed to, and all of them on disks that are lost, nobody can give or tell.
 """
 
 from tocsin.core.machine import GroupId, SiteId
@@ -22,7 +22,7 @@ def first_gone(ending: Ending) -> str:
         sender = origin_of(name)
         if not uniform and sender not in up:
             continue
-        if _is_lost(ending.notes, name, sender, reach):
+        if ending.notes.past and _is_lost(ending.notes, name, _owed_to(ack, sender, reach) if uniform else [sender]):
             continue
         for site in _owed_to(ack, sender, reach):
             if (
@@ -37,11 +37,10 @@ def first_gone(ending: Ending) -> str:
     return ""
 
 
-def _is_lost(notes: Notes, name: int, sender: SiteId, reach: str) -> bool:
-    """Whether its sender had it on a disk that is no more, and nobody else has it, or was said to."""
-    if not any(site == sender and name in _all_of(log) for site, log in notes.past):
-        return False
-    return reach == "here" or not any(name in _all_of(log) for log in notes.logs)
+def _is_lost(notes: Notes, name: int, holders: list[SiteId]) -> bool:
+    """Whether everyone who must have had it has lost a disk since, and none of the disks that are left has it."""
+    lost = {site for site, _ in notes.past}
+    return lost.issuperset(holders) and not any(name in _all_of(log) for log in notes.logs)
 
 
 def _all_of(log: Log) -> list[int]:

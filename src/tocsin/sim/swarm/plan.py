@@ -53,7 +53,7 @@ class Plan:
         return self.named("join", "add")
 
     def down_for_good(self) -> set[str]:
-        """Who crashes and does not come back: a voter that was removed is stopped for good, too."""
+        """Who crashes and does not come back; a voter that was removed counts as gone for good, too."""
         crashed = {name for kind, fault in self.pieces if kind in FOR_GOOD for name in fault.get("crash", [])}
         return crashed | set(self.named("remove"))
 
@@ -114,8 +114,9 @@ class Plan:
         down = self.down_for_good()
         back = [name for name in self.names if name not in down]
         ends: list[Document] = [{"at_us": at, "heal": True}, {"at_us": at, "calm": True}]
-        if back:
-            ends.append({"at_us": at, "resume": back})
+        going_on = [name for name in self.names if name in back or name in self.named("remove")]
+        if going_on:
+            ends.append({"at_us": at, "resume": going_on})
         if back and self.assume.crashes != "none":
             ends.append({"at_us": at, "recover": back})
         if self.named("slow"):

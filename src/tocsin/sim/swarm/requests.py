@@ -48,8 +48,8 @@ def empty_group(plan: Plan, rng: Rng) -> None:
 
 
 def change_voters(plan: Plan, rng: Rng, kind: str = "voters") -> None:
-    """A site is added to the voters, another is removed and then stopped for good, each asked of any site; maybe at one
-    time."""
+    """A site is added to the voters, another is removed, each asked of any site; maybe at one time. Who is removed is
+    stopped for good, or runs on and is told."""
     names = plan.steady()
     newcomer = plan.names[-1]
     if len(plan.names) < 4 or newcomer not in names:
@@ -60,7 +60,9 @@ def change_voters(plan: Plan, rng: Rng, kind: str = "voters") -> None:
         removed = names[rng.below(len(names) - 1)]
         at = begin + 1 if rng.chance(0.3) else end + 1
         plan.add(kind, at, "remove", [removed], by=names[rng.below(len(names) - 1)])
-        plan.add(kind, at + rng.between(0, LATE_US), "crash", [removed])
+        stopped_at = at + rng.between(0, LATE_US)
+        if rng.chance(0.5):
+            plan.add(kind, stopped_at, "crash", [removed])
 
 
 def send_from_outside(plan: Plan, rng: Rng) -> None:

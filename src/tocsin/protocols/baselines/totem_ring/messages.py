@@ -15,9 +15,9 @@ Ranges = tuple[int, ...]  # a RangeSet on the wire
 class Item(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An application message."""
 
-    group: Number
-    origin: Number
-    seqno: Number
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed
     payload: bytes
 
 
@@ -111,6 +111,23 @@ class Want(Message, frozen=True):
     places: Ranges
 
 
+class Before(Message, frozen=True):
+    """The sender has begun anew: what had the receiver delivered when this ring began?"""
+
+    kind: ClassVar[str] = "request"
+    ring: Claimed
+    root: Claimed
+
+
+class Had(Message, frozen=True):
+    """The answer."""
+
+    kind: ClassVar[str] = "control"
+    ring: Claimed
+    root: Claimed
+    marks: tuple[Claimed, ...]  # by origin; see `ReceivedNumbers.marks`
+
+
 class Stored(Record, frozen=True):
     """A message of the present ring at its place; one of this site's leaves the queue by it."""
 
@@ -155,3 +172,16 @@ class Kept(Record, frozen=True):
 
     place: Number
     delivered: Number
+
+
+class History(Record, frozen=True):
+    """After `Installed`, in a checkpoint: what was delivered here so far, or is missed for good."""
+
+    marks: tuple[int, ...]  # by origin; see `ReceivedNumbers.marks`
+
+
+class Met(Record, frozen=True):
+    """This site has begun anew, and a member has said what it had delivered before."""
+
+    site: Number
+    marks: tuple[int, ...]  # … unless a `History` has it

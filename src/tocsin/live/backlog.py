@@ -26,6 +26,7 @@ class Backlog:
         self.waiting_bytes = 0
         self.stat_spilled = 0  # frames whose payloads were forgotten
         self.is_over = False  # above the limit, since it was last below half of it
+        self.must_not_hold = False  # the reader is busy with what came before: forget payloads, whatever the policy
         self._limit = limit_bytes
         self._slow: Slow = slow
         self.frames = frames  # of the log
@@ -54,7 +55,7 @@ class Backlog:
 
     def _may_spill(self, item: Delivered) -> bool:
         """Frames of many messages can be read back as they are; the last piece of a large message cannot."""
-        if self._slow != "spill" or len(item.messages[0]) >= FRAME_BYTES - 64:
+        if (self._slow != "spill" and not self.must_not_hold) or len(item.messages[0]) >= FRAME_BYTES - 64:
             return False
         return bool(self._spilled.get(item.op.group)) or self.waiting_bytes + _cost(item) > self._limit
 

@@ -94,6 +94,10 @@ class Receipts:
             receipt.settle(position + index)
             self.outstanding -= 1
 
+    def awaits(self, groups: list[int]) -> bool:
+        """Whether a receipt of these groups is not settled."""
+        return any(self._queued[group] for group in groups) or any(group in groups for group, _ in self._frames)
+
     def give_up(self) -> None:
         """The member stops: nobody here will learn more."""
         error = Unknown("the member stopped before this was ordered here: it may be delivered elsewhere, or never")

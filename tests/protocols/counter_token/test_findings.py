@@ -206,6 +206,8 @@ def test_every_first_request_is_answered() -> None:
 EXPLORED = [
     "everybody-leaves.toml --states 3000",  # CT4
     "emptied-group.toml --states 20000",  # CT9
+    "wiped.toml --wipes 1 --states 8000",  # CT7
+    "older-disk.toml --restores 1 --states 8000",  # CT7; the judge forgot what c had broadcast on its old disk
 ]
 
 

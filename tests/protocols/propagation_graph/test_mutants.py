@@ -79,7 +79,7 @@ BUGS = [
     Bug(
         "the manager closes before its own parent does",
         "atomic",
-        "        while self._graphs.present.parent < 0:\n",
+        "        while self._is_above_all():\n",
         "        while True:\n",
         0,
     ),

@@ -74,6 +74,10 @@ class RowMaker:
     def standing(self) -> Standing:
         return Standing(self._next_order, self._time_us, self._is_up)
 
+    def positions(self) -> dict[int, int]:
+        """By group: of the next message."""
+        return self._positions
+
     def go_on_from(self, standing: Standing) -> None:
         """Where the rows stand before the first operation."""
         self._next_order = standing.next_order

@@ -24,5 +24,6 @@ def limits_of(options: CoordinatorTreeOptions, sites: int, groups: int, multicas
         + 2 * per_second(options.probe_us),  # announced, described, told; probes
         lost=1,  # sent again, once; asked for in the same words as others
         upset=4 * others,  # a tree is made: probes, descriptions, announcements
+        kept=options.retain,
         rest_us=(options.report_periods + 3) * options.delta_us,
     )

@@ -31,6 +31,9 @@ class Application:
         self._outbox.rollback(record.group, record.origin, record.seqno)
         self._ends[record.group] = self._ends.get(record.group, 0) - 1
 
+    def end(self, group: GroupId) -> int:
+        return self._ends.get(group, 0)
+
     def miss(self, group: GroupId, count: int) -> None:
         """The next messages of the group, so many, will never come."""
         first = self._ends.get(group, 0)

@@ -21,6 +21,7 @@ A method that may decide returns the graph that is decided, or None.
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message
 from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
@@ -82,13 +83,31 @@ class Deciding:
         self.next: Decision | None = None  # as survivor: to be the next graph; what is missing is fetched for it
         self._next_from: SiteId = 0  # the manager that says so
 
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> Decision | None:
+        found: Decision | None = None
+        if isinstance(message, Prepare):
+            self.on_prepare(now, source, message)
+        elif isinstance(message, Report):
+            found = self.on_report(now, source, message)
+        elif isinstance(message, Install):
+            found = self.on_install(now, source, message)
+        elif isinstance(message, Ready):
+            found = self.on_ready(source, message)
+        elif isinstance(message, Accept):
+            self.on_accept(source, message)
+        elif isinstance(message, Accepted):
+            found = self.on_accepted(source, message)
+        return found
+
     # The manager: first phase
 
     def prepare(self, now: Micros) -> Decision | None:
-        """Be the manager."""
+        """Be the manager; but not after a lost disk, about a graph that this site may have voted about."""
+        if not self._ballots.may_vote():
+            return None
         present = self._standing.base()
         ballot = self._ballots.next_of_own()
-        self._proposal.start(ballot, present, self._wishes.changes, self._wishes.revivals)
+        self._proposal.start(ballot, present, self._wishes.changes, self._wishes.revivals, self._wishes.anew)
         joined = self._proposal.joined
         self._promise(present.number + 1, ballot)
         self._proposal.add_report(self._site, self._report(ballot, joined))
@@ -133,7 +152,8 @@ class Deciding:
             return Report(self._standing.base().number + 1, ballot, cast.voted_in, voted, (), (), True)
         ranks = [stage.rank(group) for group in range(len(stage.graph.decision.groups))]
         places = self._places.of_groups(joined)
-        return Report(stage.number + 1, ballot, cast.voted_in, voted, tuple(ranks), tuple(places))
+        is_new = not self._ballots.may_vote()
+        return Report(stage.number + 1, ballot, cast.voted_in, voted, tuple(ranks), tuple(places), False, is_new)
 
     def on_prepare(self, now: Micros, source: SiteId, prepare: Prepare) -> None:
         present = self._standing.base().number
@@ -245,7 +265,8 @@ class Deciding:
         return is_sound_next(decision, self._standing.base(), self._sites)
 
     def on_accept(self, source: SiteId, accept: Accept) -> None:
-        if self._decided.learned is not None or not self._is_sound_next(accept.decision):
+        is_asked = self._decided.learned is None and self._is_sound_next(accept.decision)
+        if not is_asked or not self._ballots.may_vote():
             return
         if self._ballots.cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != self._ballots.cast.voted_in:

@@ -20,7 +20,7 @@ BUGS = {
         "return incarnation_of(self._graphs.newest, parent) > incarnation_of(self._graphs.decision(), parent)",
         "return False",
     ),
-    "nobody is told what was missed": ("anew", "found.append((group, count))", "found.append((group, 0))"),
+    "nobody is told what was missed": ("anew", "found.append((group, max(ends)))", "found.append((group, 0))"),
     "nobody makes a graph in which it begins": ("wishes", "        self.anew[site] = incarnation\n", ""),
     "a primary destination waits for the places before": (
         "primary",

@@ -1,6 +1,12 @@
 """What members know of one another: a value that the log keeps and the wire carries."""
 
+from typing import Final
+
 import msgspec
+
+NO_TABLE: Final = 0  # it is of a version that knows no producers
+WHOLE_TABLE: Final = 1
+PART_OF_TABLE: Final = 2  # it has missed something of the order, and cannot tell every repeat
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True, tag=12, gc=False):
@@ -15,3 +21,4 @@ class Known(msgspec.Struct, frozen=True, array_like=True, tag=12, gc=False):
     frames: int = 0  # all numbers that it has given to frames are below …
     numbers: int = 0  # … and to messages, in whichever incarnation
     writes: int = 0  # operations that its log has noted, but for what it knows of others
+    table: int = 0  # of producers: NO_TABLE, WHOLE_TABLE or PART_OF_TABLE

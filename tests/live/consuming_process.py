@@ -6,10 +6,11 @@
 `ack`: each message becomes a line of NAME.handled, then it is acknowledged, then that is a line, too (`ack POSITION`).
 What was ordered of what it sent becomes a line of NAME.ordered. Each message has a producer and a number. A life begins
 with the number after the last that was ordered, which an earlier life may have sent; besides, all processes send the
-messages of the producer `clock`, at about the same time. It sends no more after a line on stdin.
+messages of the producer `clock`, at about the same time. It sends no more after a line on stdin, and leaves at SIGTERM.
 """
 
 import asyncio
+import signal
 import sqlite3
 import sys
 import time
@@ -33,10 +34,22 @@ async def send(member: tocsin.Member, ordered: TextIO, ending: asyncio.Event) ->
                 except tocsin.NotPrimary:
                     await asyncio.sleep(0.01)
                     continue
+                except (tocsin.Closed, tocsin.Unknown):
+                    return  # the member has left
                 print(text, file=ordered, flush=True)
                 break
         number += 1
         await asyncio.sleep(0.002)
+
+
+def leave_at_sigterm(member: tocsin.Member, ending: asyncio.Event) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    def on_sigterm() -> None:
+        ending.set()
+        tasks.append(asyncio.create_task(member.leave()))
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, on_sigterm)
 
 
 def whole_lines(path: Path) -> list[list[str]]:
@@ -52,6 +65,7 @@ async def keep(path: Path, name: str, folder: Path, ending: asyncio.Event) -> No
     last = database.execute("SELECT coalesce(max(position), -1) FROM handled").fetchone()[0]
     with open(folder / f"{name}.ordered", "a") as ordered:
         async with tocsin.join(path, name, after=last) as member:
+            leave_at_sigterm(member, ending)
             sending = asyncio.create_task(send(member, ordered, ending))
             async for event in member:
                 if isinstance(event, tocsin.Delivery):
@@ -64,6 +78,7 @@ async def keep(path: Path, name: str, folder: Path, ending: asyncio.Event) -> No
 async def acknowledge(path: Path, name: str, folder: Path, ending: asyncio.Event) -> None:
     with open(folder / f"{name}.handled", "a") as handled, open(folder / f"{name}.ordered", "a") as ordered:
         async with tocsin.join(path, name, consumer="till") as member:
+            leave_at_sigterm(member, ending)
             sending = asyncio.create_task(send(member, ordered, ending))
             async for event in member:
                 if isinstance(event, tocsin.Delivery):

@@ -271,6 +271,7 @@ class Member:
             self._incoming.end()
             await self._consuming.close()
             self._opened.unlock()
+            self._consuming.released.set()
 
     async def _stop(self, left: bool) -> None:
         if self._beginning is not None and self._driver is None:

@@ -55,8 +55,10 @@ class Member:
     def ready(self, seconds: float = 10.0) -> None:
         in_background(self._member.ready(seconds))
 
-    def broadcast(self, payload: bytes, group: str | None = None) -> Receipt:
-        return Receipt(in_background(self._member.broadcast(payload, group)))
+    def broadcast(
+        self, payload: bytes, group: str | None = None, producer: str | None = None, number: int | None = None
+    ) -> Receipt:
+        return Receipt(in_background(self._member.broadcast(payload, group, None, producer, number)))
 
     def ack(self, event: Event) -> None:
         """The consumer is done with this event and all before it; that is durable here when this returns."""

@@ -248,3 +248,21 @@ def test_the_last_acknowledgement_may_come_after_the_end(tmp_path: Path) -> None
             assert texts(await take(again, 1)) == [2]
 
     run(body)
+
+
+def test_acknowledging_goes_on_while_the_member_leaves(tmp_path: Path) -> None:
+    path = write_group(tmp_path, "counter_token", "a")
+
+    async def body() -> None:
+        member = await tocsin.join(path, "a", consumer="c")
+        await send(member, 0, 200)
+        events = await take(member, 200)
+        leaving = asyncio.create_task(member.leave())
+        for event in events:
+            await member.ack(event)
+        await leaving
+        async with tocsin.join(path, "a", consumer="c") as member:
+            await send(member, 200, 1)
+            assert texts(await take(member, 1)) == [200]
+
+    run(body)

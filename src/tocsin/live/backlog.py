@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from tocsin.live.frame_format import FRAME_BYTES, Packed, unpack
 from tocsin.live.heard import Delivered, Heard
-from tocsin.live.storage.log_format import Rollback
+from tocsin.live.storage.log_format import Deliver, Rollback
 from tocsin.live.storage.logged_frames import LoggedFrames
 
 Slow = Literal["block", "spill", "leave"]
@@ -105,13 +105,21 @@ class Backlog:
                 self._spilled[item.op.group].popleft()
                 content = unpack(self.frames.read_any(item.op.group, item.log_position, 1)[0].payload)
                 assert isinstance(content, Packed)
-                item.messages = content.messages
+                item.messages = without_dropped(content.messages, item.op)
         return item
 
     def needed(self, group: int) -> int:
         """The oldest frame of a group that must still be read back."""
         spilled = self._spilled.get(group)
         return spilled[0] if spilled else 1 << 62
+
+
+def without_dropped(messages: list[bytes], op: Deliver) -> list[bytes]:
+    """The messages of a frame that took a position."""
+    if not op.dropped:
+        return messages
+    dropped = {index for index, _ in op.dropped}
+    return [message for index, message in enumerate(messages) if index not in dropped]
 
 
 def _cost(item: Delivered) -> int:

@@ -63,6 +63,7 @@ class Consuming:
         self._newest = 0  # of those whose cursor goes to the disk
         self._cursor: Cursor | None = None  # of that one
         self._closed = False
+        self.released = asyncio.Event()  # the member's folder is nobody's again
         self._afterwards = asyncio.Lock()  # acknowledgements after the member's end
 
     # Where it begins
@@ -169,12 +170,13 @@ class Consuming:
             raise InputError("ack: expected a member that joined with consumer=NAME, found one without")
         self._asked += 1
         asked, cursor = self._asked, self._handed.ack(event)
+        if sync is not None and not self._closed:
+            await sync()
         if self._closed:
+            await self.released.wait()
             async with self._afterwards:
                 await asyncio.get_running_loop().run_in_executor(None, self._save_afterwards, self._handed.cursor)
             return
-        if sync is not None:
-            await sync()
         if asked > self._newest:
             self._newest, self._cursor = asked, cursor
         assert self._cursor is not None

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
-from tocsin.live.broadcasting import Broadcasting, checked_message, checked_messages
+from tocsin.live.broadcasting import Broadcasting
 from tocsin.live.changing import change_group, groups_of, warn_of_changes
 from tocsin.live.consuming import After, Consuming
 from tocsin.live.driver import Driver
@@ -272,6 +272,7 @@ class Member:
             self._incoming.end()
             await self._consuming.close()
             self._opened.unlock()
+            self._consuming.released.set()
 
     async def _stop(self, left: bool) -> None:
         if self._beginning is not None and self._driver is None:
@@ -322,28 +323,27 @@ class Member:
 
     # Sending
 
-    async def broadcast(self, payload: bytes, group: str | None = None, reach: float | None = None) -> Receipt:
+    async def broadcast(
+        self,
+        payload: bytes,
+        group: str | None = None,
+        reach: float | None = None,
+        producer: str | None = None,
+        number: int | None = None,
+    ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 
+        `producer` and `number`: however often it is sent, by whomever, it is delivered once; a producer's numbers grow.
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        message = checked_message(payload)
-        number = self._group_number(len(message), group)
-        if reach is not None:
-            return await self._broadcasting.put_reaching(number, message, reach)
-        return await self._broadcasting.put(number, [message], len(message))
+        self._check_started()
+        return await self._broadcasting.broadcast(payload, group, reach, producer, number)
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
-        messages = checked_messages(payloads)
-        sizes = list(map(len, messages))
-        number = self._group_number(max(sizes), group)
-        return await self._broadcasting.put(number, messages, sum(sizes))
-
-    def _group_number(self, size: int, group: str | None) -> int:
         self._check_started()
-        return self._broadcasting.group_number(size, group)
+        return await self._broadcasting.broadcast_many(payloads, group)
 
     def _check_open(self) -> None:
         self._check_started()

@@ -169,6 +169,7 @@ def _journal(group: Group, log: Log | None, journal: JournalFolder | None) -> di
         "log_bytes": log.size_bytes(),
         "records": len(log.records),
         "next_number": log.next_number,
+        "producers": len(log.producers),
         "archived_files": 0 if journal is None else journal.next_file,
         "files_dropped": 0 if journal is None else journal.stat_dropped,
         "torn_bytes_cut": log.cut_bytes,

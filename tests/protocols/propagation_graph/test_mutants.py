@@ -119,7 +119,7 @@ BUGS = [
         "closing",
         "            self._places.take_back(record)\n",
         "",
-        6,
+        29,
         "non_atomic",
     ),
     Bug(

@@ -117,15 +117,23 @@ class Beginning:
         return [site for site in members if site not in self._answers or self._answers[site].knows]
 
     def missed(self, graph: Decision) -> list[tuple[GroupId, int]]:
-        """By group, how many messages this site will never have; where nobody knows, all that was sent."""
+        """By group, how many messages this site will never have; of those of which somebody knows. Where all members
+        have lost their disks, positions begin again."""
         found: list[tuple[GroupId, int]] = []
         for group in self._groups(graph):
             ends = self._ends(graph, group)
-            count = max(ends) if ends else 0
-            if not ends:
-                for told in self._answers.values():
-                    count += sum([sent for known, sent in told.sent if known == group])
-            found.append((group, count))
+            if ends:
+                found.append((group, max(ends)))
+        return found
+
+    def missed_of(self, graph: Decision) -> list[tuple[GroupId, SiteId, int, int]]:
+        """By group of which nobody knows, and by source that is left: its first number, and how many messages to the
+        group are lost."""
+        found: list[tuple[GroupId, SiteId, int, int]] = []
+        for group in [group for group in self._groups(graph) if not self._ends(graph, group)]:
+            for site in self._knowing():
+                sent = [(first, count) for known, first, count in self._answers[site].sent if known == group]
+                found.extend([(group, site, first, count) for first, count in sent if count > 0])
         return found
 
     def places(self) -> tuple[tuple[GroupId, SiteId, int], ...]:
@@ -165,9 +173,7 @@ class Beginning:
                 graphs.present.number,
                 decision,
                 tuple(ends),
-                tuple(
-                    passing.places.of_groups(tuple([group for group, _ in ends])) + passing.outlets.settled(self._site)
-                ),
+                (*passing.places.of_groups(tuple([group for group, _ in ends])), *passing.outlets.settled(self._site)),
                 passing.outlets.sent(),
             ),
         )

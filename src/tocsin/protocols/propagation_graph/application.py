@@ -40,6 +40,11 @@ class Application:
         self._outbox.missed(group, ANY_ORIGIN, first, count)
         self._ends[group] = first + count
 
+    def miss_of(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
+        """So many messages of an origin to the group, from this number on, will never come; which positions they had
+        nobody knows."""
+        self._outbox.missed(group, origin, first, count)
+
     def see_graph(self, before: Stage, stage: Stage) -> None:
         """Another graph is open: who is in this site's groups, where that has changed."""
         old_groups = before.graph.decision.groups

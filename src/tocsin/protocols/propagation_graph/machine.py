@@ -130,6 +130,8 @@ class PropagationGraph(Machine):
         for group, count in beginning.missed(graph):
             if count > 0:
                 self._passing.application.miss(group, count)
+        for group, origin, first, count in beginning.missed_of(graph):
+            self._passing.application.miss_of(group, origin, first, count)
         self._passing.application.see_graph(founded, self._passing.graphs.present)
         self._asked.begin(dict(beginning.newest().applied))
         self._recovery.begin(now, graph)

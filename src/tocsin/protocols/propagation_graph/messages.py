@@ -292,8 +292,8 @@ class Told(Message, frozen=True):
     opened: Number  # the graph that it is in
     decision: Decision  # the newest that it knows of
     ends: tuple[Pair, ...]  # (group, messages before the receiver's graph) of its groups, if it is in that or beyond
-    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place) of those
-    sent: tuple[Pair, ...]  # (group, messages) that it has broadcast itself
+    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place) of those; of itself in any group
+    sent: tuple[tuple[Number, Number, Number], ...]  # (group, first number, messages) of its own that everybody had
 
 
 class Wish(Message, frozen=True):

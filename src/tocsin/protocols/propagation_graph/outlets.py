@@ -106,9 +106,11 @@ class Outlets:
             self.by_group[group] = found
         return found
 
-    def sent(self) -> tuple[tuple[GroupId, int], ...]:
-        """By group, how many messages this incarnation has broadcast."""
-        return tuple([(group, self.by_group[group].end - self.start) for group in sorted(self.by_group)])
+    def sent(self) -> tuple[tuple[GroupId, int, int], ...]:
+        """By group: the first number of this incarnation, and how many messages everybody has, or had."""
+        return tuple(
+            [(group, self.start, self.by_group[group].settled - self.start) for group in sorted(self.by_group)]
+        )
 
     def settled(self, site: SiteId) -> list[tuple[GroupId, SiteId, int]]:
         """By group: below which place this site, whose number this is, sends nothing any more."""

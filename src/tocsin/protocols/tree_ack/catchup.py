@@ -18,6 +18,7 @@ class Catchup:
         self.floors: dict[
             SiteId, tuple[int, int]
         ] = {}  # by origin: the lowest (number, count) that a helper begins after
+        self.roots: set[SiteId] = set()  # outside the group, who said that there is more: they know what is lost
         self._candidates: list[SiteId] = []  # who said they have something, oldest first
         self._tried: set[SiteId] = set()  # who was asked in this round
         self._in_vain: set[SiteId] = set()  # who had nothing for us, since something last came
@@ -38,6 +39,7 @@ class Catchup:
                 del self.wanted[origin]
         if not self.wanted:
             self.helper = -1
+            self.roots.clear()
             self._candidates.clear()
             self._tried.clear()
             self._in_vain.clear()
@@ -70,10 +72,19 @@ class Catchup:
         self._in_vain.clear()
         return False
 
+    def turn_to_root(self) -> bool:
+        """No member has anything: ask a root outside the group, once; it may be down, and nobody waits for it."""
+        if not self.roots:
+            return False
+        self.helper = min(self.roots)
+        self.roots.discard(self.helper)
+        return True
+
     def give_up(self, streams: dict[int, Stream]) -> None:
         """Nobody has it. Whoever comes back with it will say so; only gaps below complete numbers stay wanted."""
         for origin in sorted(self.wanted):
             stream = streams.get(origin)
             if stream is None or stream.missing_complete() < 0:
                 del self.wanted[origin]
+        self.roots.clear()
         self._candidates.clear()

@@ -70,6 +70,8 @@ class Pulls:
         if not catchup.wanted:
             self._outbox.set_timer(PULL, stream.group, now + self._patience_us)
         catchup.want(stream.origin, seqno, holder if holder in stream.members else -1)
+        if holder == stream.origin and holder not in stream.members:
+            catchup.roots.add(holder)
 
     def on_failed(self, now: Micros, site: SiteId) -> None:
         for group in range(len(self._groups)):
@@ -83,9 +85,7 @@ class Pulls:
 
     def _ask_next(self, now: Micros, group: GroupId) -> None:
         catchup = self.catchups[group]
-        members = self._groups[group]
-        roots = [origin for origin in sorted(catchup.wanted) if origin not in members]  # they know what is lost
-        if catchup.turn_to_next(members + roots, self._site, self._peers.failed):
+        if catchup.turn_to_next(self._groups[group], self._site, self._peers.failed) or catchup.turn_to_root():
             self._send_request(now, group)
         elif self._skip(group):
             self._ask_next(now, group)

@@ -6,6 +6,7 @@ from tests.sim.faithless import FAITHLESS
 from tests.sim.test_duties import CALM, judged
 from tocsin.core.machine import ANY_ORIGIN
 from tocsin.protocols import tree_ack
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.sim.duties.duties import neglected
 from tocsin.sim.duties.ending import Ending
 from tocsin.sim.duties.notes import NOT_TOLD, Missing, Notes, name_of
@@ -76,7 +77,7 @@ def test_how_much_came_after_what_was_missed_until_it_was_told() -> None:
 
 def test_nobody_misses_what_is_kept_while_all_disks_are() -> None:
     for came_after, reason in ((3, "only 3 came after them"), (4, "")):
-        ending = Ending(tree_ack.PROTOCOL, tree_ack.TreeAckOptions(retain=4), ["a", "b", "c"], notes())
+        ending = Ending(tree_ack.PROTOCOL, TreeAckOptions(retain=4), ["a", "b", "c"], notes())
         for seqno in range(came_after + 1):
             ending.notes.on_broadcast(0, 0, seqno)
         ending.notes.on_missed(1, 0, 0, 0, 1)

@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     troubled_per_second: float = (
         0.0  # … and besides, in a run in which something goes wrong: it asks, and nobody answers
     )
+    round_dead_per_second: float = 0.0  # by the whole group, for each way of a link that is dead: what goes round it
     lost: float = 0.0  # for a copy that does not arrive
     upset: float = 0.0  # for a crash, a start, a cut, a pause, a leave, a change of groups: of one site each
 

@@ -21,6 +21,8 @@ class FileCheck(msgspec.Struct, frozen=True):
     size: int
     xxh3: str  # of the whole file, 64 bits in hexadecimal
     ran_us: int  # the journal's clock when it was written
+    begins: dict[str, int] | None = None  # by group: the position of the next message when the file begins …
+    ends: dict[str, int] | None = None  # … and when it ends; None: it is of a version that did not note it
 
 
 def check_path(folder: Path, file: int) -> Path:

@@ -139,7 +139,7 @@ class TotemRing(Machine):
         elif isinstance(message, Join):
             self._on_join(now, source, message)
         elif isinstance(message, Commit):
-            self._on_commit(now, message)
+            self._on_commit(now, source, message)
         elif isinstance(message, Want):
             self._exchange.on_want(source, message)
         elif isinstance(message, Before):
@@ -217,7 +217,9 @@ class TotemRing(Machine):
         ring = self._store.ring
         if self._state == OPERATIONAL and source in ring.members and join.ring < ring.number:
             return  # sent before this ring was installed
-        if self._state == COMMIT and not self._recovery.is_given_up(source, join.ring):
+        if self._state == OPERATIONAL and source not in ring.members and self._site in join.dead:
+            return  # it gathers a ring without us; when that is installed, beacons find each other
+        if self._state == COMMIT and not self._recovery.is_given_up(source, join.accepted):
             return  # it is heard again when the ring is installed, or given up
         self._store.hear_of(join.ring)
         if self._state != GATHER:
@@ -245,7 +247,7 @@ class TotemRing(Machine):
         self._membership.stop()
         self._advance(now, commit)
 
-    def _on_commit(self, now: Micros, commit: Commit) -> None:
+    def _on_commit(self, now: Micros, source: SiteId, commit: Commit) -> None:
         if not self._recovery.is_sound(commit):
             return
         ring = self._store.ring
@@ -255,14 +257,16 @@ class TotemRing(Machine):
             return
         if self._state == GATHER:
             joined = self._recovery.with_past(commit)
-            is_new = commit.ring > self._store.seen  # else it was given up, here or by one who agrees with us now
+            is_new = commit.ring > self._store.accepted  # else it was given up here
             if joined is not None and is_new and list(commit.members) == self._membership.alive():
-                self._store.hear_of(commit.ring)
+                self._store.accept(commit.ring)
                 self._enter_commit(now, joined)
         elif self._state == COMMIT:
             following = self._recovery.following(commit)
             if following is not None:
                 self._advance(now, following)
+            elif commit.ring > self._store.accepted and source in commit.members:
+                self._gather(now, [])  # the others have agreed on a later ring; it comes again
 
     def _advance(self, now: Micros, commit: Commit) -> None:
         if self._recovery.advance(now, commit):

@@ -65,12 +65,14 @@ class Beacon(Message, frozen=True):
 
 
 class Join(Message, frozen=True):
-    """The sender gathers a new ring: whom it knows, whom it takes for dead, and the largest ring number it saw."""
+    """The sender gathers a new ring: whom it knows, whom it takes for dead, the largest ring number it saw, and the
+    last ring that it had agreed to, and has given up if it is not installed."""
 
     kind: ClassVar[str] = "probe"
     known: Sites
     dead: Sites
     ring: Claimed
+    accepted: Claimed
 
     def brief(self, names: list[str]) -> str:
         known = "".join(names[site] for site in self.known if site < len(names))

@@ -67,10 +67,10 @@ class Recovery:
             return commit
         return None
 
-    def is_given_up(self, site: SiteId, seen: int) -> bool:
-        """Whether the ring will never be: one of its members gathers anew, and has seen it or a later one."""
+    def is_given_up(self, site: SiteId, accepted: int) -> bool:
+        """Whether the ring will never be: one of its members gathers anew, and had accepted it or a later one."""
         commit = self._commit
-        return commit is not None and site in commit.members and seen >= commit.ring
+        return commit is not None and site in commit.members and accepted >= commit.ring
 
     # Going on
 

@@ -38,6 +38,7 @@ class Store:
         self.queue = Queue(site, setup.first_seqno)
         self.seen = (setup.incarnation - FIRST_INCARNATION) * RENEWAL_GAP  # largest ring number heard of …
         # … in which own proposals are durable
+        self.accepted = 0  # the last ring that this life has proposed or agreed to; it never agrees to an older one
         self.history = ReceivedNumbers()  # of messages delivered here, or missed for good; durable with them
         self.before: tuple[int, ...] = ()  # what the history was when the ring was installed
         self._absence = absence
@@ -143,7 +144,13 @@ class Store:
         """A number that no ring had: even numbers are rings, odd ones their transitional views."""
         self.seen = self.seen + 2 - self.seen % 2
         self._records.persist(Seen(self.seen))
+        self.accepted = self.seen
         return self.seen
+
+    def accept(self, ring: int) -> None:
+        """A ring of this number is to be the next one here."""
+        self.hear_of(ring)
+        self.accepted = ring
 
     def begin_anew(self) -> None:
         """This site may take part again: no number of a ring is used twice."""

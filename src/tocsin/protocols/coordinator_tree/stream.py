@@ -106,10 +106,12 @@ class Stream:
         self.kept_numbers.add(number)
 
     def drop_below(self, bound: int) -> None:
-        """Forget messages below a number; work in proportion to what is forgotten."""
-        if bound <= self.floor:
+        """Forget messages below a number, those too that came only after others as old as they were forgotten; work in
+        proportion to what is forgotten."""
+        if bound > self.floor:
+            self.floor = bound
+        elif not self.kept or self.kept_numbers.first() >= bound:
             return
-        self.floor = bound
         for start, end in self.kept_numbers.ranges():
             if start >= bound:
                 break

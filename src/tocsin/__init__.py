@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tocsin.live.errors import (
         AlreadyRunning,
         Closed,
+        ConsumerLost,
         Damaged,
         KeyMismatch,
         NotPrimary,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         StorageFailed,
         TimedOut,
         TooLarge,
+        TooOld,
         Unknown,
     )
     from tocsin.live.events import Batch, Delivery, Missed, Rollback, View
@@ -48,6 +50,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.live.errors": (
         "AlreadyRunning",
         "Closed",
+        "ConsumerLost",
         "Damaged",
         "KeyMismatch",
         "NotPrimary",
@@ -58,6 +61,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "StorageFailed",
         "TimedOut",
         "TooLarge",
+        "TooOld",
         "Unknown",
     ),
     "tocsin.live.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
@@ -75,6 +79,7 @@ __all__ = [
     "AlreadyRunning",
     "Batch",
     "Closed",
+    "ConsumerLost",
     "Damaged",
     "Delivery",
     "EnvironmentMissing",
@@ -97,6 +102,7 @@ __all__ = [
     "TimedOut",
     "TocsinError",
     "TooLarge",
+    "TooOld",
     "Unknown",
     "Verdict",
     "View",

@@ -12,6 +12,8 @@ from types import SimpleNamespace, TracebackType
 from typing import Generic, Self
 
 from tocsin.live import member as live
+from tocsin.live.backlog import Slow
+from tocsin.live.consuming import After
 from tocsin.live.events import Event
 from tocsin.live.receipts import Receipt as LiveReceipt
 from tocsin.state import replica as replicas
@@ -53,8 +55,14 @@ class Member:
     def ready(self, seconds: float = 10.0) -> None:
         in_background(self._member.ready(seconds))
 
-    def broadcast(self, payload: bytes, group: str | None = None) -> Receipt:
-        return Receipt(in_background(self._member.broadcast(payload, group)))
+    def broadcast(
+        self, payload: bytes, group: str | None = None, producer: str | None = None, number: int | None = None
+    ) -> Receipt:
+        return Receipt(in_background(self._member.broadcast(payload, group, None, producer, number)))
+
+    def ack(self, event: Event) -> None:
+        """The consumer is done with this event and all before it; that is durable here when this returns."""
+        in_background(self._member.ack(event))
 
     def __iter__(self) -> Iterator[Event]:
         """Ends when the member has left; what is not taken waits for the next loop."""
@@ -204,9 +212,17 @@ class Shared:
         return Counter(self._inner.counter(name))
 
 
-def join(group: str | Path, site: str, *, inject: str = "") -> Member:
+def join(
+    group: str | Path,
+    site: str,
+    *,
+    consumer: str | None = None,
+    after: After = None,
+    slow: Slow = "block",
+    inject: str = "",
+) -> Member:
     """See `tocsin.join`; to be used by `with`."""
-    return Member(live.join(group, site, inject=inject))
+    return Member(live.join(group, site, consumer=consumer, after=after, slow=slow, inject=inject))
 
 
 def replicate(

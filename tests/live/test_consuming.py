@@ -10,6 +10,7 @@ from tocsin.live.events import Batch, BatchEvent, Delivery, Event, Missed, View
 from tocsin.live.handed import Handed
 from tocsin.live.replaying import Replay
 from tocsin.live.storage.cursors import Cursor
+from tocsin.live.storage.holding import place_of
 
 HISTORIES = st.lists(
     st.sampled_from(["g", "h", "view"]).flatmap(lambda kind: st.tuples(st.just(kind), st.integers(1, 4)))
@@ -37,8 +38,10 @@ def edge_of(events: list[BatchEvent]) -> dict[str, int]:
     return {event.group: event.position + len(event.payloads) for event in events if isinstance(event, Batch)}
 
 
-def replayed(cursor: Cursor, kept: list[BatchEvent], edge: dict[str, int]) -> list[Event]:
-    replay = Replay(cursor, edge)
+def replayed(
+    cursor: Cursor, kept: list[BatchEvent], edge: dict[str, int], begins: dict[str, int] | None = None
+) -> list[Event]:
+    replay = Replay(place_of(cursor), edge, begins)
     return single([each for event in kept for each in replay.take(event)] + replay.end())
 
 

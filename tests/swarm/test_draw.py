@@ -13,6 +13,7 @@ from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 from tocsin.sim.swarm.draw import draw, draw_scenario
 from tocsin.sim.swarm.kinds import EARLIER, KINDS, SPECIAL, stood_by
+from tocsin.sim.swarm.plan import Plan
 from tocsin.sim.swarm.settings import SETTINGS
 from tocsin.sim.swarm.swarm import ENOUGH_SEEDS, Outcome, count_kinds, never_happened
 
@@ -149,3 +150,13 @@ def test_a_large_swarm_fails_when_a_kind_was_never_drawn() -> None:
 
 def test_kinds_have_one_name_each() -> None:
     assert len(set(KINDS)) == len(KINDS) and set(SPECIAL).isdisjoint(EARLIER)
+
+
+def test_who_left_and_runs_on_is_gone_until_it_is_started_again() -> None:
+    """A recovery starts who is down: one that left, and was not stopped, stays away (seed 1235 of counter_token)."""
+    plan = Plan(REGISTRY["counter_token"], 10)
+    plan.add("leave", 1, "leave", ["a", "b", "c"])
+    plan.add("crash", 2, "crash", ["b"])
+    plan.add("crash", 3, "recover", ["a", "b"])
+    plan.add("return", 4, "restart", ["c"])
+    assert plan.gone() == ["a"]

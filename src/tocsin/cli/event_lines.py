@@ -5,6 +5,7 @@ A payload that is not UTF-8 text cannot stand in JSON: it is written as {"base64
 
 import base64
 import json
+from typing import Any
 
 from tocsin.live.events import Batch, BatchEvent, Missed, View
 
@@ -42,6 +43,16 @@ def event_lines(event: BatchEvent) -> list[str]:
     if isinstance(event, Missed):
         return [json.dumps({"missed": [event.group, event.origin, event.first, event.count]})]
     return [json.dumps({"rollback": [event.group, event.origin, event.seqno], "position": event.position})]
+
+
+def consumer_line(name: str, told: dict[str, Any]) -> str:
+    """How far a consumer has come, for people."""
+    if told["state"] in ("damaged", "lost"):
+        return f"{name}: {told['state']}"
+    groups = ", ".join(
+        f"{group}: at {at}, {told['lag'].get(group, 0)} behind" for group, at in told["positions"].items()
+    )
+    return f"{name} ({told['state']})  {groups}"
 
 
 def _text(payload: bytes) -> str | dict[str, str]:

@@ -27,11 +27,13 @@ examples:
   tocsin join orders.toml --as a                       lines of stdin are broadcast, deliveries come out as JSON lines
   seq 1000 | tocsin join orders.toml --as b --exit-when-done
   tocsin join orders.toml --as c --inject loss=0.05    with faults, to see what happens
+  tocsin join orders.toml --as c --consumer billing    begins after the last line that was written for `billing`
   kill -TERM …                                         leaves the group in order; so does Ctrl-C, a second one at once
 """
 STDIN = 0
 READ_BYTES = 1 << 20
 TOLD_AFTER_SECONDS = 0.5  # of leaving: most members have left by then
+ACKS_MAX = 64  # acknowledgements on their way to the disk, which share its syncs
 READS_AHEAD = 4  # of stdin, before the group has taken what was read
 
 
@@ -72,6 +74,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="loss=0.05,delay_us=0-2000,duplicate=0.01,cut=b+c",
     )
     parser.add_argument(
+        "--consumer",
+        metavar="NAME",
+        help="begin after the last line that was written for this consumer; what is written counts as acknowledged",
+    )
+    parser.add_argument(
         "--slow", choices=("block", "spill", "leave"), default="block", help="what to do when stdout's reader is slow"
     )
     parser.add_argument(
@@ -96,7 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace) -> int:
     stops = _Stops(asyncio.get_running_loop())
-    member = join(arguments.group, arguments.site, inject=arguments.inject, slow=arguments.slow)
+    member = join(
+        arguments.group, arguments.site, consumer=arguments.consumer, inject=arguments.inject, slow=arguments.slow
+    )
     to, reach = arguments.to, arguments.reach
     if to is not None:
         member.group.group_id(to)
@@ -105,7 +114,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     await member
     gc.collect()
     gc.freeze()  # modules and the group are here to stay: collections that pass over them again cost milliseconds each
-    writing = asyncio.create_task(_write(member))
+    writing = asyncio.create_task(_write(member, arguments.consumer is not None))
     reading = asyncio.create_task(_read(member, to, reach, arguments.binary, arguments.exit_when_done))
     stopping = asyncio.create_task(stops.first.wait())
     try:
@@ -154,7 +163,13 @@ async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -
     hurry.cancel()
     if leaving.done():
         leaving.result()
-        return True
+        if not writing.done():
+            print(
+                f"tocsin join: nobody took what was delivered from stdout within {LEAVE_SECONDS_MAX:g} s; the journal "
+                "has it",
+                file=sys.stderr,
+            )
+        return writing.done()
     await member.close()
     leaving.cancel()
     print("tocsin join: stopped at once; what was not yet ordered may be lost", file=sys.stderr)
@@ -163,7 +178,7 @@ async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -
 
 async def _leave_in_order(member: Member, writing: "asyncio.Task[None]") -> None:
     await member.leave()
-    await asyncio.wait([writing])  # everything that was delivered is written
+    await asyncio.wait([writing], timeout=LEAVE_SECONDS_MAX)  # everything that was delivered is written
 
 
 def _check_reach(group: Group, reach: float) -> None:
@@ -173,13 +188,22 @@ def _check_reach(group: Group, reach: float) -> None:
         raise InputError(f"--reach: expected a probability in (0, 1), found {reach:g}")
 
 
-async def _write(member: Member) -> None:
-    """Deliveries to stdout, in order; a batch is one write."""
+async def _write(member: Member, acknowledges: bool) -> None:
+    """Deliveries to stdout, in order; a batch is one write. Acknowledgements do not hold up what follows."""
     stdout = StdoutThread(asyncio.get_running_loop())
+    acks: set[asyncio.Task[None]] = set()
     async for event in member.batches():
         lines = event_lines(event)
         if lines:
             await stdout.write("\n".join(lines) + "\n")
+        if acknowledges:
+            if len(acks) >= ACKS_MAX:
+                done, acks = await asyncio.wait(acks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            acks.add(asyncio.create_task(member.ack(event)))
+    if acks:
+        await asyncio.gather(*acks)
 
 
 async def _read(member: Member, to: str | None, reach: float | None, binary: bool, until_ordered: bool) -> None:

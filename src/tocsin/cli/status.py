@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tocsin.cli.event_lines import consumer_line
 from tocsin.cli.tables import output, print_table
 from tocsin.live.group_config import read_group
 from tocsin.live.operations.status_server import ask
@@ -57,6 +58,8 @@ def _print(status: dict[str, Any]) -> None:
         shown = {name: value for name, value in status[part].items() if value not in (0, "", None, {})}
         if shown:
             rows.append((part, "  ".join(f"{name} {value}" for name, value in shown.items())))
+    for name, told in status["consumers"].items():
+        rows.append(("consumer", consumer_line(name, told)))
     if status["failed"]:
         rows.append(("failed", status["failed"]))
     print_table(console, ["part", "now"], rows, prose=1)

@@ -26,6 +26,12 @@ class Acks:
             self._next = asyncio.ensure_future(self._write_after(self._running))
         await asyncio.shield(self._next)
 
+    async def finish(self) -> None:
+        """Wait for what is on its way."""
+        left = [task for task in (self._running, self._next) if task is not None]
+        if left:
+            await asyncio.wait(left)
+
     async def _write_after(self, running: "asyncio.Task[None] | None") -> None:
         if running is not None:
             await asyncio.wait([running])

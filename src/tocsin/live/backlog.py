@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from tocsin.live.frame_format import FRAME_BYTES, Packed, unpack
 from tocsin.live.heard import Delivered, Heard
-from tocsin.live.storage.log_format import Rollback
+from tocsin.live.storage.log_format import Deliver, Rollback
 from tocsin.live.storage.logged_frames import LoggedFrames
 
 Slow = Literal["block", "spill", "leave"]
@@ -26,6 +26,7 @@ class Backlog:
         self.waiting_bytes = 0
         self.stat_spilled = 0  # frames whose payloads were forgotten
         self.is_over = False  # above the limit, since it was last below half of it
+        self.must_not_hold = False  # the reader is busy with what came before: forget payloads, whatever the policy
         self._limit = limit_bytes
         self._slow: Slow = slow
         self.frames = frames  # of the log
@@ -54,7 +55,7 @@ class Backlog:
 
     def _may_spill(self, item: Delivered) -> bool:
         """Frames of many messages can be read back as they are; the last piece of a large message cannot."""
-        if self._slow != "spill" or len(item.messages[0]) >= FRAME_BYTES - 64:
+        if (self._slow != "spill" and not self.must_not_hold) or len(item.messages[0]) >= FRAME_BYTES - 64:
             return False
         return bool(self._spilled.get(item.op.group)) or self.waiting_bytes + _cost(item) > self._limit
 
@@ -104,13 +105,21 @@ class Backlog:
                 self._spilled[item.op.group].popleft()
                 content = unpack(self.frames.read_any(item.op.group, item.log_position, 1)[0].payload)
                 assert isinstance(content, Packed)
-                item.messages = content.messages
+                item.messages = without_dropped(content.messages, item.op)
         return item
 
     def needed(self, group: int) -> int:
         """The oldest frame of a group that must still be read back."""
         spilled = self._spilled.get(group)
         return spilled[0] if spilled else 1 << 62
+
+
+def without_dropped(messages: list[bytes], op: Deliver) -> list[bytes]:
+    """The messages of a frame that took a position."""
+    if not op.dropped:
+        return messages
+    dropped = {index for index, _ in op.dropped}
+    return [message for index, message in enumerate(messages) if index not in dropped]
 
 
 def _cost(item: Delivered) -> int:

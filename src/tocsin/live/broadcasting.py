@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from tocsin.core.errors import InputError
+from tocsin.core.producers import NOT_SEEN, NUMBER_END, TOO_OLD, is_producer
 from tocsin.live.driver import Driver
-from tocsin.live.errors import NotPrimary, TooLarge
+from tocsin.live.errors import NotPrimary, NotSupported, TooLarge
 from tocsin.live.frame_format import FRAME_BYTES, MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
+from tocsin.live.known import NO_TABLE, PART_OF_TABLE
 from tocsin.live.outgoing import Outgoing
-from tocsin.live.receipts import Receipt
+from tocsin.live.receipts import Receipt, too_old
+from tocsin.protocols.protocol import Protocol
 
 REACHING_BYTES_MAX: Final = FRAME_BYTES - 64  # a message with a reach of its own goes in one frame
 ROOM_LOOK_SECONDS: Final = 0.02
@@ -43,6 +46,25 @@ class Broadcasting:
         """The member's life begins."""
         self._driver = driver
 
+    async def broadcast(
+        self, payload: object, group: str | None, reach: float | None, producer: str | None, number: int | None
+    ) -> Receipt:
+        """One message; see `Member.broadcast`."""
+        message = checked_message(payload)
+        target = self.group_number(len(message), group)
+        if producer is not None or number is not None:
+            producer, number = checked_numbered(self._group.protocol, producer, number, reach)
+            return await self.put_numbered(target, message, producer, number)
+        if reach is not None:
+            return await self.put_reaching(target, message, reach)
+        return await self.put(target, [message], len(message))
+
+    async def broadcast_many(self, payloads: object, group: str | None) -> Receipt:
+        """Messages one after the other; the receipt is that of the last."""
+        messages = checked_messages(payloads)
+        sizes = list(map(len, messages))
+        return await self.put(self.group_number(max(sizes), group), messages, sum(sizes))
+
     def group_number(self, size: int, group: str | None) -> int:
         """Of the group that a message of this size goes to, if it can go there now."""
         if size > MESSAGE_BYTES_MAX:
@@ -62,10 +84,52 @@ class Broadcasting:
             self._check_open()
         receipt = Receipt(self._sync)
         self._outgoing.put(group, messages, size, receipt)
+        self._want_turn()
+        return receipt
+
+    def _want_turn(self) -> None:
         if not self._turn_wanted:
             self._turn_wanted = True
             self._loop.call_soon(self._turn)
+
+    async def put_numbered(self, group: int, message: bytes, producer: str, number: int) -> Receipt:
+        """Queue a message that its producer has numbered, unless the group is known to have delivered it. Nobody must
+        take it who cannot tell repeats: that would deliver them."""
+        while self._driver is None:
+            await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
+            self._check_open()
+        while self._outgoing.is_full():
+            await self._outgoing.wait_for_room()
+            self._check_open()
+        receipt = Receipt(self._sync)
+        log = self._driver.log
+        known = log.producers.of(group).find(producer, number)
+        if known == TOO_OLD:
+            raise too_old()
+        if (
+            known != NOT_SEEN and known < log.frames.group(group).position
+        ):  # else the log has not got it yet: send again
+            receipt.settle(known)
+            return receipt
+        self._check_others(self._driver)
+        self._outgoing.put_numbered(group, message, producer, number, receipt)
+        self._want_turn()
         return receipt
+
+    def _check_others(self, driver: Driver) -> None:
+        view = self._incoming.view
+        names = self._group.sites if view is None else view.members
+        for name in names:
+            site = self._group.site(name)
+            known = driver.register.mine() if name == self._name else driver.register.of(site)
+            if known.incarnation == 0:
+                raise NotPrimary(f"broadcast: `producer`: `{name}` was not met yet, and perhaps cannot tell repeats")
+            if known.table == NO_TABLE:
+                raise NotSupported(f"broadcast: `producer`: `{name}` is of an older version, which cannot tell repeats")
+            if known.table == PART_OF_TABLE:
+                raise NotSupported(
+                    f"broadcast: `producer`: `{name}` has missed a part of the order, and cannot tell every repeat"
+                )
 
     async def put_reaching(self, group: int, message: bytes, reach: float) -> Receipt:
         """Hand over one message with a wanted reach; the receipt says what is promised."""
@@ -89,6 +153,23 @@ class Broadcasting:
         self._turn_wanted = False
         if self._driver is not None:
             self._driver.end_turn()
+
+
+def checked_numbered(
+    protocol: Protocol, producer: str | None, number: int | None, reach: float | None
+) -> tuple[str, int]:
+    """A producer and its number; what cannot be asked for is refused."""
+    if producer is None or number is None or reach is not None:
+        raise InputError("broadcast: expected `producer` and `number`, both or neither, and no `reach` beside them")
+    if not isinstance(producer, str) or not is_producer(producer):
+        raise InputError(f"broadcast: `producer`: expected printable text of 1 to 64 bytes, found {producer!r}")
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < NUMBER_END:
+        raise InputError(f"broadcast: `number`: expected a whole number from 0 on, found {number!r}")
+    if not protocol.has_common_order():
+        raise NotSupported(
+            f"broadcast: `producer`: {protocol.name} has no common order that is never taken back; see counter_token"
+        )
+    return producer, number
 
 
 def checked_message(payload: object, call: str = "broadcast") -> bytes:

@@ -66,6 +66,7 @@ class Driver:
         self.stat_blocked = 0  # times that the member stood still for a slow application
         self.log = log
         self.wire = wire
+        self.register = register
         self.failed: TocsinError | None = None
         self._group = group
         self._site = site
@@ -79,7 +80,15 @@ class Driver:
         self._alarm = Alarm(loop, self._on_alarm)
         self.timers = Timers(self._alarm)
         self.closed_files = ClosedFiles(loop, log, journal, self.fail)
-        self.staging = Staging(site, len(group.groups), self._record_codec, log, self.closed_files, outgoing)
+        self.staging = Staging(
+            site,
+            len(group.groups),
+            self._record_codec,
+            log,
+            self.closed_files,
+            outgoing,
+            group.protocol.has_common_order(),
+        )
         self._outlet = Outlet(site, self._codec, wire.sender, outgoing, incoming)
         waits_for_disk = group.journal.durability == "disk"
         self.commits = Commits(

@@ -19,6 +19,15 @@ class NotSupported(InputError):
     """The group's protocol cannot do this; the text names one that can."""
 
 
+class ConsumerLost(TocsinError):
+    """This member no longer has what the consumer's place counts: its disk was lost, and it began anew. What the
+    application has not handled of before is gone here; the text says how it begins again."""
+
+
+class TooOld(TocsinError):
+    """A producer's number from so long ago that nobody knows any more whether it was delivered."""
+
+
 class Closed(TocsinError):
     """The member has left or was closed; join again to go on."""
 

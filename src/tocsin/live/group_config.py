@@ -37,6 +37,12 @@ class JournalConfig(Config, frozen=True):
     keep_seconds: Annotated[
         int, Meta(ge=0, description="Arrow files are dropped when the member has run so long since; 0 keeps them.")
     ] = 0
+    consumer_keep_bytes: Annotated[
+        int,
+        Meta(
+            ge=0, description="What a consumer has not acknowledged is kept, too, up to this size of all Arrow files."
+        ),
+    ] = 32 << 30
     # In people's group files since the first version: the key keeps the name, though the code says `file` of the log.
     segment_bytes: Annotated[
         int, Meta(ge=1 << 16, le=1 << 34, description="A file of the log is closed at this size.")

@@ -50,6 +50,7 @@ class Incoming:
     def begin(self, frames: LoggedFrames) -> None:
         """The member's life begins, with this log."""
         self.backlog.frames = frames
+        self.backlog.wake()  # there may be what was heard before
         self._wake_changed()
 
     def end(self) -> None:

@@ -18,10 +18,11 @@ from typing import Any, Final, Self
 from tocsin.core.errors import InputError, TocsinError
 from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
-from tocsin.live.broadcasting import Broadcasting, checked_message, checked_messages
+from tocsin.live.broadcasting import Broadcasting
 from tocsin.live.changing import change_group, groups_of, warn_of_changes
+from tocsin.live.consuming import After, Consuming
 from tocsin.live.driver import Driver
-from tocsin.live.errors import Closed, Damaged, KeyMismatch, NotPrimary, ProtocolFailed
+from tocsin.live.errors import Closed, Damaged, ProtocolFailed
 from tocsin.live.events import BatchEvent, Event, View
 from tocsin.live.group_config import Group, read_group
 from tocsin.live.incoming import Incoming
@@ -30,12 +31,12 @@ from tocsin.live.opening import Opened, open_member
 from tocsin.live.operations.status import scrub_status, status_of
 from tocsin.live.operations.status_server import StatusServer
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.readiness import Readiness
 from tocsin.live.reading import Batches, Events, Reading
 from tocsin.live.receipts import Receipt
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.logged_frames import LoggedFrames
 from tocsin.live.wire.keys import read_keys
-from tocsin.live.wire.receiving import OTHER_KEY
 
 _log = logging.getLogger("tocsin.live")
 
@@ -48,6 +49,8 @@ def join(
     group: str | Path | Group,
     site: str,
     *,
+    consumer: str | None = None,
+    after: After = None,
     inject: str = "",
     slow: Slow = "block",
     backlog_bytes: int = BACKLOG_BYTES,
@@ -55,17 +58,22 @@ def join(
 ) -> "Member":
     """A member of the group in this file, to be used by `async with` (or `await`, and `leave()` at the end).
 
+    `consumer`: events begin after the last one that this consumer acknowledged (`ack`); of a new one, at what is kept.
+    `after`: they begin after a position, after positions by group, at the "start" of what is kept, or "now" (default).
     `inject`: faults, see `tocsin.live.wire.inject`. `slow`: what happens when the application falls behind by more than
     `backlog_bytes`. `listen=False`: this application only sends; it hears no events.
     """
     resolved = group if isinstance(group, Group) else read_group(Path(group))
-    return Member(resolved, resolved.site(site), inject, slow, backlog_bytes, listen)
+    consuming = Consuming(resolved, resolved.site_dir(resolved.site(site)), consumer, after)
+    return Member(resolved, resolved.site(site), inject, slow, backlog_bytes, listen, consuming)
 
 
 class Member:
     """See `join`. All methods belong to the event loop in which the member was started."""
 
-    def __init__(self, group: Group, site: int, inject: str, slow: Slow, backlog_bytes: int, listen: bool) -> None:
+    def __init__(
+        self, group: Group, site: int, inject: str, slow: Slow, backlog_bytes: int, listen: bool, consuming: Consuming
+    ) -> None:
         if slow not in ("block", "spill", "leave"):
             raise InputError(f"join: `slow`: expected block, spill or leave, found `{slow}`")
         self.group = group
@@ -76,6 +84,7 @@ class Member:
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
+        self._consuming = consuming
         self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
         self._started = False
         self._closed = False
@@ -86,6 +95,7 @@ class Member:
         self._outgoing: Outgoing
         self._incoming: Incoming
         self._reading: Reading
+        self._readiness: Readiness
         self._broadcasting: Broadcasting
         self._driver: Driver | None = None  # until the others were asked
         self._beginning: asyncio.Task[None] | None = None  # asks them
@@ -124,7 +134,8 @@ class Member:
         backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
         self._naming = Naming(group)
         self._incoming = Incoming(backlog, self._naming, self._listens, self._slow)
-        self._reading = Reading(self._incoming, self._maybe_go_on, self._has_ended)
+        self._readiness = Readiness(group, self._site, opened.wire, self._incoming)
+        self._reading = Reading(self._incoming, self._consuming, self._maybe_go_on, self._has_ended)
         self._broadcasting = Broadcasting(
             group, self.name, self._loop, self._outgoing, self._incoming, self._check_open
         )
@@ -152,6 +163,8 @@ class Member:
             log = await self._loop.run_in_executor(None, opened.begin, beginning)
             if self.on_opened is not None:
                 await self.on_opened()
+            await self._loop.run_in_executor(None, self._consuming.open, log, opened.journal)
+            self._incoming.backlog.must_not_hold = self._consuming.replays
         except asyncio.CancelledError:
             raise
         except TocsinError as error:
@@ -227,8 +240,9 @@ class Member:
         return self._failed if self._driver is None else self._driver.failed
 
     def _is_done(self) -> bool:
-        outgoing = self._outgoing
-        if outgoing.receipts.outstanding or outgoing.queued():
+        members = groups_of(self.group, self._driver).values()
+        here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
+        if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
         return self._driver is None or self._driver.machine.quiet()
 
@@ -256,7 +270,9 @@ class Member:
         finally:
             self._outgoing.give_up()
             self._incoming.end()
+            await self._consuming.close()
             self._opened.unlock()
+            self._consuming.released.set()
 
     async def _stop(self, left: bool) -> None:
         if self._beginning is not None and self._driver is None:
@@ -272,33 +288,16 @@ class Member:
         """Wait until this member is in a primary view, or (with a protocol that has no views) has heard from a peer."""
         self._check_open()
         deadline = self._loop.time() + seconds
-        while not self._is_ready():
+        while self._driver is None or not self._readiness.takes_part():
             self._check_open()
             if self._loop.time() >= deadline:
-                missing = self.missing()
-                if OTHER_KEY in missing.values() and not self._opened.wire.stat_packets_received:
-                    raise KeyMismatch(
-                        f"`{self.name}`: members answer under another key; give all the same {self.group.key_file}"
-                    )
-                why = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-                raise NotPrimary(
-                    f"`{self.name}`: no majority of the group answered within {seconds:g} s"
-                    + (f" ({why})" if why else "")
-                )
+                raise self._readiness.refusal(seconds)
             await self._incoming.wait_changed(0.01)
 
     def missing(self) -> dict[str, str]:
         """By name: the members that this one has not met since it started, and why, as far as the network tells."""
         self._check_started()
-        wire = self._opened.wire
-        reasons = {name: wire.why_unmet(site) for site, name in enumerate(self.group.sites) if site != self._site}
-        return {name: reason for name, reason in reasons.items() if reason}
-
-    def _is_ready(self) -> bool:
-        if self.view is not None or self.group.protocol.has_views:
-            return self.view is not None and self.view.primary and self.name in self.view.members
-        heard = len(self.group.sites) == 1 or len(self.missing()) < len(self.group.sites) - 1
-        return heard and self._driver is not None
+        return self._readiness.missing()
 
     # Groups that change
 
@@ -324,28 +323,27 @@ class Member:
 
     # Sending
 
-    async def broadcast(self, payload: bytes, group: str | None = None, reach: float | None = None) -> Receipt:
+    async def broadcast(
+        self,
+        payload: bytes,
+        group: str | None = None,
+        reach: float | None = None,
+        producer: str | None = None,
+        number: int | None = None,
+    ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 
+        `producer` and `number`: however often it is sent, by whomever, it is delivered once; a producer's numbers grow.
         `reach`, with a protocol that plans it (`reliability_tree`): the wanted probability that everybody gets the
         message, which must then fit a frame. The receipt's `reach` is what is promised; what cannot be promised within
         the budget of messages is refused, by an `InputError` that says why."""
-        message = checked_message(payload)
-        number = self._group_number(len(message), group)
-        if reach is not None:
-            return await self._broadcasting.put_reaching(number, message, reach)
-        return await self._broadcasting.put(number, [message], len(message))
+        self._check_started()
+        return await self._broadcasting.broadcast(payload, group, reach, producer, number)
 
     async def broadcast_many(self, payloads: list[bytes], group: str | None = None) -> Receipt:
         """Broadcast messages one after the other; the receipt is that of the last. For volume."""
-        messages = checked_messages(payloads)
-        sizes = list(map(len, messages))
-        number = self._group_number(max(sizes), group)
-        return await self._broadcasting.put(number, messages, sum(sizes))
-
-    def _group_number(self, size: int, group: str | None) -> int:
         self._check_started()
-        return self._broadcasting.group_number(size, group)
+        return await self._broadcasting.broadcast_many(payloads, group)
 
     def _check_open(self) -> None:
         self._check_started()
@@ -366,6 +364,11 @@ class Member:
     def __aiter__(self) -> AsyncIterator[Event]:
         self._check_started()
         return Events(self._reading)
+
+    async def ack(self, event: BatchEvent | Event) -> None:
+        """The consumer is done with this event and all before it; that is durable here when this returns."""
+        self._check_started()
+        await self._consuming.ack(event, None if self._driver is None else self._driver.commits.sync)
 
     def _has_ended(self) -> bool:
         error = self._error()

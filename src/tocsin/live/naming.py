@@ -8,6 +8,20 @@ from tocsin.live.heard import Delivered, Heard
 from tocsin.live.storage import log_format
 
 
+def _batches(group: str, origin: str, item: Delivered) -> list[BatchEvent]:
+    """Of a frame in which messages between others are repeats, and take no position."""
+    op = item.op
+    events: list[BatchEvent] = []
+    first = taken = 0
+    for end, _ in (*op.dropped, (op.count + len(op.dropped), 0)):
+        if end > first:
+            payloads = item.messages[taken : taken + end - first]
+            events.append(Batch(group, origin, op.number + first, op.position + taken, item.time_us, payloads))
+            taken += end - first
+        first = end + 1
+    return events
+
+
 class Naming:
     """Of one group's file."""
 
@@ -34,7 +48,9 @@ class Naming:
         if isinstance(item, Delivered):
             op = item.op
             group, origin = self.group(op.group), self._sites[op.origin]
-            return [Batch(group, origin, op.number, op.position, item.time_us, item.messages)]
+            if not op.dropped:
+                return [Batch(group, origin, op.number, op.position, item.time_us, item.messages)]
+            return _batches(group, origin, item)
         if isinstance(item, log_format.Rollback):
             group, origin = self.group(item.group), self._sites[item.origin]
             return [

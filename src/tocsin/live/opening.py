@@ -19,7 +19,7 @@ from tocsin.live.storage.aside import set_aside
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.live.storage.journal_folder import JournalFolder
-from tocsin.live.storage.knowledge import WORD_BYTES
+from tocsin.live.storage.knowledge import WORD_BYTES, incarnation_bytes
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import Start
 from tocsin.live.storage.marks import NOBODY
@@ -101,7 +101,15 @@ class Opened:
         self.register.begin()
         journal = self._group.journal
         if journal.archive:
-            self.journal = JournalFolder(self.folder, journal.keep_bytes, journal.keep_seconds)
+            incarnation = incarnation_bytes(log.incarnation, log.made)
+            self.journal = JournalFolder(
+                self.folder,
+                journal.keep_bytes,
+                journal.keep_seconds,
+                None,
+                journal.consumer_keep_bytes,
+                incarnation,
+            )
         write_identity(self.folder, _identity(self._group, self._site, log.incarnation))
         return log
 

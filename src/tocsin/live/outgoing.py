@@ -33,6 +33,12 @@ class Outgoing:
         self.receipts.put(group, receipt, len(messages))
         self.stat_messages += len(messages)
 
+    def put_numbered(self, group: GroupId, message: bytes, producer: str, number: int, receipt: Receipt) -> None:
+        """A message that its producer has numbered."""
+        self._packers[group].put_numbered(message, producer, number)
+        self.receipts.put(group, receipt, 1)
+        self.stat_messages += 1
+
     def queued(self) -> int:
         """Messages that are in no frame yet."""
         return sum([len(packer) for packer in self._packers])

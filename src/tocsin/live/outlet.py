@@ -54,7 +54,9 @@ class Outlet:
                 continue
             if isinstance(item, Delivered):
                 item.time_us = time_us
-                if item.op.origin == self._site and item.messages:
+                if item.op.origin == self._site and item.answers is not None:
+                    self._outgoing.receipts.on_answers(item.op.group, item.op.frame, item.answers)
+                elif item.op.origin == self._site and item.messages:
                     self._outgoing.receipts.on_own_delivery(item.op.group, item.op.frame, item.op.position)
             self._incoming.tell(item)
             told = True

@@ -9,12 +9,19 @@ from tocsin.live.frame_format import (
     ENVELOPE_BYTES,
     FRAME_BYTES,
     PER_MESSAGE_BYTES,
+    RUN_BYTES_MAX,
+    NumberedPacked,
+    NumberedPiece,
     Numbers,
     Packed,
     Piece,
+    Run,
     is_piece_of,
     pack,
+    pack_numbered,
     pack_piece,
+    runs_of,
+    sent_of,
     unpack,
 )
 
@@ -32,32 +39,43 @@ class Packer:
         self._queue: deque[bytes] = deque()
         self._large_offset = 0  # how far the message at the head, a large one, has gone into pieces
         self._large_number = 0  # its number
+        self._put = 0  # messages so far
+        self._sent: deque[tuple[int, str, int]] = deque()  # of those queued: which `_put`, its producer and number
 
     def __len__(self) -> int:
         return len(self._queue)
 
     def put(self, message: bytes) -> None:
         self._queue.append(message)
+        self._put += 1
         self.queued_bytes += len(message)
+
+    def put_numbered(self, message: bytes, producer: str, number: int) -> None:
+        """A message that its producer has numbered."""
+        self._sent.append((self._put, producer, number))
+        self.put(message)
 
     def put_many(self, messages: list[bytes], size: int) -> None:
         """`size`: of all together."""
         self._queue.extend(messages)
+        self._put += len(messages)
         self.queued_bytes += size
 
     def take(self, number: int) -> tuple[bytes, Numbers]:
         """The next frame, as full as the queue allows; its first message gets this number, unless it is the next piece
         of a message that has one. The queue must not be empty."""
         head = self._queue[0]
-        if len(head) > FRAME_BYTES - ENVELOPE_BYTES - PER_MESSAGE_BYTES:
+        whole_max = FRAME_BYTES - ENVELOPE_BYTES - PER_MESSAGE_BYTES - (RUN_BYTES_MAX if self._sent else 0)
+        if len(head) > whole_max or self._large_offset > 0:
             return self._take_piece(head, number)
         queue = self._queue
         room = FRAME_BYTES - ENVELOPE_BYTES
         size = 0
         taken: list[bytes] = []
+        per_message = PER_MESSAGE_BYTES + (RUN_BYTES_MAX if self._sent else 0)
         for message in queue:
             length = len(message)
-            room -= length + PER_MESSAGE_BYTES
+            room -= length + per_message
             if room < 0 or len(taken) == MESSAGES_PER_FRAME_MAX:
                 break
             taken.append(message)
@@ -65,20 +83,39 @@ class Packer:
         for _ in taken:
             queue.popleft()
         self.queued_bytes -= size
-        return pack(number, taken), Numbers(number, len(taken))
+        runs = self._runs_of_taken(len(taken)) if self._sent else []
+        frame = pack_numbered(number, taken, runs) if runs else pack(number, taken)
+        return frame, Numbers(number, len(taken))
+
+    def _runs_of_taken(self, count: int) -> list[Run]:
+        """The runs of numbered messages among so many that were just taken."""
+        first = self._put - len(self._queue) - count
+        sent: list[tuple[str, int] | None] = [None] * count
+        while self._sent and self._sent[0][0] < first + count:
+            at, producer, sent_number = self._sent.popleft()
+            sent[at - first] = (producer, sent_number)
+        return runs_of(sent)
 
     def _take_piece(self, head: bytes, number: int) -> tuple[bytes, Numbers]:
         offset = self._large_offset
         if offset == 0:
             self._large_number = number
-        end = min(offset + FRAME_BYTES - ENVELOPE_BYTES - 32, len(head))
-        frame = pack_piece(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
+        at = self._put - len(self._queue)
+        sent = self._sent[0] if self._sent and self._sent[0][0] == at else None
+        end = min(offset + FRAME_BYTES - ENVELOPE_BYTES - 32 - (0 if sent is None else RUN_BYTES_MAX), len(head))
+        if sent is None:
+            frame = pack_piece(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
+        else:
+            piece = NumberedPiece(self._large_number, len(head), offset, head[offset:end], sent[1], sent[2])
+            frame = pack_piece(piece)
         numbers = Numbers(self._large_number, 1 if end == len(head) else 0)
         self._large_offset = end
         if end == len(head):
             self._queue.popleft()
             self.queued_bytes -= len(head)
             self._large_offset = 0
+            if sent is not None:
+                self._sent.popleft()
         return frame, numbers
 
 
@@ -136,13 +173,19 @@ class Unpacker:
 
     def feed(self, origin: int, frame: bytes) -> tuple[int, list[bytes]]:
         """The number of the first message that ends in this frame, and the messages that do."""
+        number, messages, _ = self.feed_numbered(origin, frame)
+        return number, messages
+
+    def feed_numbered(self, origin: int, frame: bytes) -> tuple[int, list[bytes], list[tuple[str, int] | None] | None]:
+        """As `feed`; and by message its producer and number, or None if no message has one."""
         try:
             content = unpack(frame)
         except DecodeError:
             self.stat_broken += 1
-            return 0, []
+            return 0, [], None
         if isinstance(content, Packed):
-            return content.number, content.messages
+            sent = sent_of(content) if isinstance(content, NumberedPacked) else None
+            return content.number, content.messages, sent
         unfinished = self._open.setdefault(origin, {})
         pieces = unfinished.get(content.number)
         if pieces is None:
@@ -153,6 +196,7 @@ class Unpacker:
         pieces.add(content)
         whole = pieces.whole()
         if whole is None:
-            return content.number, []
+            return content.number, [], None
         self.drop(origin, content.number)
-        return content.number, [whole]
+        of_piece = (content.producer, content.sent_number) if isinstance(content, NumberedPiece) else None
+        return content.number, [whole], None if of_piece is None else [of_piece]

@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from tocsin.core.errors import TocsinError
-from tocsin.live.errors import Unknown
+from tocsin.core.producers import NUMBERS_MAX, TOO_OLD
+from tocsin.live.errors import TooOld, Unknown
 from tocsin.live.frame_format import Numbers
 
 
@@ -57,6 +58,13 @@ class Receipt:
         self._waiters = []
 
 
+def too_old() -> TooOld:
+    return TooOld(
+        f"broadcast: this number is older than the last {NUMBERS_MAX:,} of its producer, and nobody knows any more "
+        "whether it was delivered; number what is new above them"
+    )
+
+
 class Receipts:
     """Follows receipts from the queue into frames, and from frames to their deliveries."""
 
@@ -92,6 +100,19 @@ class Receipts:
     def on_own_delivery(self, group: int, frame: int, position: int) -> None:
         for receipt, index in self._frames.pop((group, frame), ()):
             receipt.settle(position + index)
+            self.outstanding -= 1
+
+    def awaits(self, groups: list[int]) -> bool:
+        """Whether a receipt of these groups is not settled."""
+        return any(self._queued[group] for group in groups) or any(group in groups for group, _ in self._frames)
+
+    def on_answers(self, group: int, frame: int, answers: list[int]) -> None:
+        """A frame with numbered messages was delivered: by message, its position, that of the first, or TOO_OLD."""
+        for receipt, index in self._frames.pop((group, frame), ()):
+            if answers[index] == TOO_OLD:
+                receipt.give_up(too_old())
+            else:
+                receipt.settle(answers[index])
             self.outstanding -= 1
 
     def give_up(self) -> None:

@@ -8,7 +8,7 @@ session of a peer be taken for that peer (`objection`)?
 
 import msgspec
 
-from tocsin.live.known import Known
+from tocsin.live.known import PART_OF_TABLE, WHOLE_TABLE, Known
 from tocsin.live.storage.knowledge import Knowledge
 from tocsin.live.storage.log import Log
 
@@ -50,7 +50,10 @@ def merged(known: Known, heard: Known) -> Known:
         return msgspec.structs.replace(known, frames=frames, numbers=numbers)
     life, word = (heard.life, heard.word) if heard.life > known.life else (known.life, known.word)
     writes = max(known.writes, heard.writes)
-    return msgspec.structs.replace(known, life=life, word=word, frames=frames, numbers=numbers, writes=writes)
+    table = heard.table if heard.life >= known.life and heard.writes >= known.writes else known.table
+    return msgspec.structs.replace(
+        known, life=life, word=word, frames=frames, numbers=numbers, writes=writes, table=table
+    )
 
 
 class Register:
@@ -92,6 +95,7 @@ class Register:
             frames=knowledge.next_frame,
             numbers=knowledge.next_number,
             writes=knowledge.writes,
+            table=PART_OF_TABLE if self._log is not None and not self._log.producers.whole else WHOLE_TABLE,
         )
 
     def of(self, site: int) -> Known:

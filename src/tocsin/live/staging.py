@@ -36,8 +36,16 @@ class Staging:
     """What steps have asked for, and the log does not have yet."""
 
     def __init__(
-        self, site: SiteId, groups: int, record_codec: Codec, log: Log, closed_files: ClosedFiles, outgoing: Outgoing
+        self,
+        site: SiteId,
+        groups: int,
+        record_codec: Codec,
+        log: Log,
+        closed_files: ClosedFiles,
+        outgoing: Outgoing,
+        decides: bool = False,
     ) -> None:
+        """`decides`: the order is common and never taken back: repeats of producers' numbers are told from it."""
         self.sends = 0  # of what is visible
         self.must_sync = False  # among what is staged is a promise that was not synced before
         self._promises: set[tuple[type[Record], object]] = set()  # of the records that are always synced
@@ -47,7 +55,10 @@ class Staging:
         self._log = log
         self._closed_files = closed_files
         self._outgoing = outgoing
-        self._streams = [Stream(group, log.frames) for group in range(groups)]
+        self._decides = decides
+        self._streams: list[Stream] = []
+        if groups:
+            self._stream(groups - 1)
 
     def add(self, effect: Effect) -> None:
         """Take an effect of a step."""
@@ -79,6 +90,7 @@ class Staging:
         elif isinstance(effect, Missed):
             if effect.origin < 0:
                 self._stream(effect.group).skip(effect.first + effect.count)
+            self._log.producers.on_missed()
             self._tell(log_format.Missed(effect.group, effect.origin, effect.first, effect.count))
         elif isinstance(effect, Acquaint):
             self._log.stage(log_format.Acquaint(effect.site, effect.incarnation))
@@ -94,9 +106,9 @@ class Staging:
         if effect.origin == self._site:
             self._outgoing.on_delivered(effect.group, effect.seqno)
         place = self._log.place_of(effect.payload)
-        op, messages = stream.deliver(effect.origin, effect.seqno, effect.payload, place)
+        op, messages, answers = stream.deliver_numbered(effect.origin, effect.seqno, effect.payload, place)
         self._log.stage_delivery(op, effect.payload)
-        self._visible.append(Delivered(op, messages, position))
+        self._visible.append(Delivered(op, messages, position, answers))
 
     def _trim(self, group: GroupId, position: int) -> None:
         self._closed_files.trim(group, position)
@@ -130,5 +142,7 @@ class Staging:
     def _stream(self, group: GroupId) -> Stream:
         """Groups may be created while running."""
         while len(self._streams) <= group:
-            self._streams.append(Stream(len(self._streams), self._log.frames))
+            new = len(self._streams)
+            table = self._log.producers.of(new) if self._decides else None
+            self._streams.append(Stream(new, self._log.frames, table))
         return self._streams[group]

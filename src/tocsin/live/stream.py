@@ -5,7 +5,9 @@ that a rollback, or the rest of a large message, finds the frames before it wher
 """
 
 from tocsin.core.errors import DecodeError
-from tocsin.live.frame_format import Packed, Piece, unpack
+from tocsin.core.producers import Producers
+from tocsin.live.deciding import Decided, decide
+from tocsin.live.frame_format import Packed, Piece, Run, unpack
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage import log_format
 from tocsin.live.storage.file_format import content_check
@@ -25,12 +27,14 @@ class _Delivered:
 class Stream:
     """One group's frames, at the newest step (which the log may not have yet)."""
 
-    def __init__(self, group: int, frames: LoggedFrames) -> None:
+    def __init__(self, group: int, frames: LoggedFrames, producers: Producers | None = None) -> None:
+        """`producers`: the group's table, where repeats are told from the order; it stands at the newest step."""
         self.position = frames.group(group).position  # of the next message
         self.end = frames.group(group).end  # log position of the next frame
         self.stat_broken = 0  # large messages that can never be whole here
         self.group = group
         self._frames = frames
+        self._producers = producers
         self._index = frames.group(group)
         self._unpacker = Unpacker()
         self._begins = dict(self._index.unfinished)  # origin -> frame position where its unfinished messages begin
@@ -46,7 +50,18 @@ class Stream:
         self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int] = (-1, 0, 0)
     ) -> tuple[log_format.Deliver, list[bytes]]:
         """`place`: file and offset where the log has these bytes already, if it has, and their checksum."""
-        number, messages = self._unpacker.feed(origin, payload)
+        op, messages, _ = self.deliver_numbered(origin, frame, payload, place)
+        return op, messages
+
+    def deliver_numbered(
+        self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int]
+    ) -> tuple[log_format.Deliver, list[bytes], list[int] | None]:
+        """As `deliver`; and the answers of `decide`, where producers numbered messages."""
+        number, messages, sent = self._unpacker.feed_numbered(origin, payload)
+        decided: Decided | None = None
+        if sent is not None and self._producers is not None:
+            decided = decide(self._producers, self.position, messages, sent)
+            messages = decided.messages
         is_open = self._unpacker.is_open(origin)
         if is_open:
             self._begins.setdefault(origin, self.end)
@@ -55,14 +70,16 @@ class Stream:
         count = len(messages)
         size = len(payload)
         file, offset, check = place if place[0] >= 0 else (-1, 0, content_check(payload))
+        dropped: tuple[tuple[int, int], ...] = () if decided is None else decided.dropped
+        runs: tuple[Run, ...] = () if decided is None else decided.runs
         op = log_format.Deliver(
-            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check
+            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check, dropped, runs
         )
         self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count
         self.end += 1
         self.stat_broken = self._unpacker.stat_broken
-        return op, messages
+        return op, messages, None if decided is None else decided.answers
 
     def rollback(self, origin: int, frame: int) -> log_format.Rollback:
         """Take the newest frame back; it must be this one."""

@@ -93,6 +93,10 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
         """What a run with so many groups must keep."""
         return (*self.guarantees, *self.guarantees_of_one_group) if groups == 1 else self.guarantees
 
+    def has_common_order(self) -> bool:
+        """Whether all members deliver in one order that is never taken back."""
+        return "acyclic" in self.promised(1) and "rollbacks" not in self.expects and not self.parts_alone
+
     def codec(self) -> Codec:
         return Codec(self.messages)
 

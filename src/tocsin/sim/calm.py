@@ -57,14 +57,13 @@ def _has_weather(simulation: Simulation) -> bool:
 
 
 def _away(simulation: Simulation) -> set[int] | None:
-    """Who is down, stopped, removed for good, or cut off from most: a site is connected to those that it reaches,
-    directly or through others, and that reach it. None: too many to look at."""
+    """Who is down, stopped, or cut off from most: a site is connected to those that it reaches, directly or through
+    others, and that reach it. None: too many to look at."""
     network = simulation.world.network
     assert network is not None
     sites = simulation.world.sites
     live = [host.site for host in sites if host.machine is not None and not host.paused]
-    world = simulation.world
-    away = {host.site for host in sites if host.machine is None or host.paused or world.is_removed(host.site)}
+    away = {host.site for host in sites if host.machine is None or host.paused}
     if not network.carrier.conditions.divided and (network.links is None or network.links.changes == 0):
         return away
     if len(sites) > SITES_MAX:

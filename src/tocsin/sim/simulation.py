@@ -354,9 +354,6 @@ class Simulation:
             if asked != faults.FIRST_UP:
                 if add:
                     self.recover(now, site)
-                    self.world.asked_out.discard(site)
-                else:
-                    self.world.asked_out.add(site)
                 self.world.sites[asked].change_voters(now, site, add)
                 count += 1
         return count

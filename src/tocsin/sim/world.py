@@ -91,7 +91,6 @@ class World(Surroundings):
         self.owed: list[int] = [0] * len(names)  # by site: broadcasts to its groups that it has not delivered; …
         self.dues: Dues | None = None  # … where groups change, this tells instead
         self.last_view: dict[SiteId, tuple[int, list[SiteId]]] = {}  # by site: the last view of all groups, if any
-        self.asked_out: set[SiteId] = set()  # voters whose removal was asked for, and not taken back
         self.notes: Notes | None = None  # what applications are told, where somebody judges the run by it
         self.looks: Looks | None = None  # into machines, now and then
 
@@ -336,22 +335,18 @@ class World(Surroundings):
         seen: tuple[int, list[SiteId]] | None = None
         for host in self.sites:
             own = self.last_view.get(host.site)
-            if own is None or host.machine is None or host.paused or host.left or self.is_removed(host.site):
+            if own is None or host.machine is None or host.paused or host.left:
                 continue
             if host.site not in own[1] or (seen is not None and own != seen):
                 return False
             seen = own
         return True
 
-    def is_removed(self, site: SiteId) -> bool:
-        """Whether a site was removed from the voters on request, and told so: nothing is owed to it any more."""
-        return site in self.asked_out and site in self.last_view and site not in self.last_view[site][1]
-
     def all_quiet(self) -> bool:
         """Whether every site that is up has delivered what it is owed, and neither machine nor disk is busy."""
         up: set[SiteId] = set()
         for site in self.sites:
-            if site.machine is None or self.is_removed(site.site):
+            if site.machine is None:
                 continue
             up.add(site.site)
             if self.owed[site.site] > 0 or site.pending or not site.machine.quiet() or not site.synced():

@@ -38,8 +38,7 @@ StateKind = TypeVar("StateKind", bound=AnyState)
 
 def check_supported(protocol: Protocol, what: str) -> None:
     """State needs one order for all that is never taken back."""
-    guarantees = protocol.promised(1)
-    if "acyclic" not in guarantees or "rollbacks" in protocol.expects or protocol.parts_alone:
+    if not protocol.has_common_order():
         raise NotSupported(
             f"{what}: {protocol.name} has no order that is common and never taken back; see counter_token"
         )

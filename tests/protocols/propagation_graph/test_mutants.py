@@ -79,7 +79,7 @@ BUGS = [
     Bug(
         "the manager closes before its own parent does",
         "atomic",
-        "        while self._graphs.present.parent < 0:\n",
+        "        while self._is_above_all():\n",
         "        while True:\n",
         0,
     ),
@@ -119,7 +119,7 @@ BUGS = [
         "closing",
         "            self._places.take_back(record)\n",
         "",
-        6,
+        29,
         "non_atomic",
     ),
     Bug(

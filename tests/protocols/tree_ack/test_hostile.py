@@ -45,7 +45,7 @@ def any_message(rng: Rng) -> Message:
         case 1:
             return Ack(rng.below(3), number(rng), number(rng), numbers(rng))
         case 2:
-            return Complete(rng.below(3), number(rng), number(rng), number(rng), numbers(rng))
+            return Complete(rng.below(3), number(rng), number(rng), number(rng), numbers(rng), number(rng))
         case 3:
             return Hello(number(rng), vector(rng))
         case 4:

@@ -12,7 +12,9 @@ from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
 from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
+from tocsin.live.storage.consumer_places import consumer_places
 from tocsin.live.storage.journal_folder import JournalFolder
+from tocsin.live.storage.knowledge import incarnation_bytes
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.inject import Injector
@@ -59,8 +61,20 @@ def status_of(
         "injected": _injected(opened.wire.injector),
         "socket": _socket(opened.wire),
         "journal": _journal(group, opened.log, None if driver is None else driver.closed_files.journal),
+        "consumers": _consumers(group, opened),
         "process": _process(),
     }
+
+
+def _consumers(group: Group, opened: Opened) -> dict[str, Any]:
+    """By name: how far each has come, and how many messages it lacks."""
+    if opened.log is None:
+        return {}
+    naming = Naming(group)
+    ends = {naming.group(index): group.position for index, group in enumerate(opened.log.frames.groups)}
+    running = () if opened.journal is None else tuple(opened.journal.acknowledged)
+    incarnation = incarnation_bytes(opened.log.incarnation, opened.log.made)
+    return consumer_places(opened.folder, ends, incarnation, running)
 
 
 def _identity(opened: Opened, driver: Driver | None) -> dict[str, Any]:
@@ -155,6 +169,7 @@ def _journal(group: Group, log: Log | None, journal: JournalFolder | None) -> di
         "log_bytes": log.size_bytes(),
         "records": len(log.records),
         "next_number": log.next_number,
+        "producers": len(log.producers),
         "archived_files": 0 if journal is None else journal.next_file,
         "files_dropped": 0 if journal is None else journal.stat_dropped,
         "torn_bytes_cut": log.cut_bytes,
@@ -194,6 +209,11 @@ def prometheus(status: dict[str, Any]) -> str:
     lines.append("# TYPE tocsin_dropped_total counter")
     for reason, count in sorted(status["drops"].items()):
         lines.append(f'tocsin_dropped_total{{{labels},reason="{reason}"}} {count}')
+    lines.append("# TYPE tocsin_consumer_lag gauge")
+    for consumer, told in sorted(status["consumers"].items()):
+        for name, count in sorted(told["lag"].items()):
+            which = f'consumer="{_escaped(consumer)}",of="{_escaped(name)}"'
+            lines.append(f"tocsin_consumer_lag{{{labels},{which}}} {count}")
     view = status["view"]
     lines.append("# TYPE tocsin_view_members gauge")
     lines.append(f"tocsin_view_members{{{labels}}} {0 if view is None else len(view['members'])}")

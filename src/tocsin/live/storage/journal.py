@@ -1,7 +1,7 @@
 """Reading a journal as it stands: its Arrow files, and behind them what the log holds that is not yet in one."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from tocsin.live.storage.site_folders import site_folders
 from tocsin.traces.calm import Calm
 from tocsin.traces.writer import write_batches
 
+Hold = Callable[[Path], Path]  # keeps a file from retention; where it can be read from then on
 Piece = Path | list[Any]  # an Arrow file of the journal; or rows that are in none, as record batches
 
 
@@ -33,7 +34,7 @@ def journal_batches(site_dir: Path) -> Iterator[Any]:
     for piece in journal_pieces(site_dir):
         if isinstance(piece, Path):
             with contextlib.suppress(FileNotFoundError):  # dropped by retention meanwhile: a hole in `order` says so
-                yield from _arrow_batches(piece)
+                yield from arrow_batches(piece)
         else:
             yield from piece
 
@@ -49,7 +50,7 @@ def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
     """A journal as it stands now, as files that stay and do not change, in order: its Arrow files, held in `scratch`
     (this member's alone) against retention, and beside them others for what is in none of them."""
     files: list[Path] = []
-    for number, piece in enumerate(journal_pieces(site_dir, FileHolder(scratch, is_running(site_dir)))):
+    for number, piece in enumerate(journal_pieces(site_dir, FileHolder(scratch, is_running(site_dir)).hold)):
         if isinstance(piece, Path):
             files.append(piece)
         elif piece:
@@ -58,9 +59,9 @@ def journal_snapshot(site_dir: Path, scratch: Path) -> list[Path]:
     return files
 
 
-def journal_pieces(site_dir: Path, holder: FileHolder | None = None) -> Iterator[Piece]:
-    """A journal from its first row to its last. Without a holder, Arrow files are given where they lie, and retention
-    may drop them before they are read.
+def journal_pieces(site_dir: Path, hold: Hold | None = None, first: int = 0) -> Iterator[Piece]:
+    """A journal from its first row to its last, or from file `first` on. Without `hold`, Arrow files are given where
+    they lie, and retention may drop them before they are read.
 
     The member may be running, and turn a file of the log into an Arrow file at any moment, which it then writes over.
     A file leaves the log only after its Arrow file is there: so the log is listed first, and what was read of a file is
@@ -70,7 +71,7 @@ def journal_pieces(site_dir: Path, holder: FileHolder | None = None) -> Iterator
     not running and its last life has no end, the last row is the crash that ended it; a member that starts again notes
     the same."""
     was_running = is_running(site_dir)
-    reading = _Reading(site_dir, holder)
+    reading = JournalReading(site_dir, hold, first)
     while True:
         logged = reading.log.files()
         yield from reading.from_files()
@@ -86,15 +87,15 @@ def journal_pieces(site_dir: Path, holder: FileHolder | None = None) -> Iterator
         yield reading.end()
 
 
-class _Reading:
+class JournalReading:
     """How far a journal was read."""
 
-    def __init__(self, site_dir: Path, holder: FileHolder | None) -> None:
-        self.done = -1  # all files up to this one were given, or are gone
+    def __init__(self, site_dir: Path, hold: Hold | None, first: int) -> None:
+        self.done = first - 1  # all files up to this one were given, or are gone
         self._disk = Disk()
         self.log = LogReader(site_dir / "wal")
         self._folder = site_dir / "journal"
-        self._holder = holder
+        self._hold = hold
         self._identity = read_identity(site_dir)
         self._last = -1  # the last file that was given
         self._standing = Standing()  # after that
@@ -114,7 +115,7 @@ class _Reading:
             yield path
 
     def _new_files(self) -> list[tuple[int, Path]]:
-        """The Arrow files that were not given yet, by number; held, if there is a holder.
+        """The Arrow files that were not given yet, by number; held, if they can be.
 
         The newest is held first: retention drops from the oldest on, so where one is gone, all before it count as gone,
         and what is held has no hole."""
@@ -122,8 +123,8 @@ class _Reading:
         for number in reversed([each for each in journal_files(self._folder) if each > self.done]):
             path = journal_path(self._folder, number)
             try:
-                if self._holder is not None:
-                    found.append((number, self._holder.hold(path)))
+                if self._hold is not None:
+                    found.append((number, self._hold(path)))
                 else:
                     require_as_written(self._disk, path)
                     found.append((number, path))
@@ -154,6 +155,17 @@ class _Reading:
         self._standing = maker.standing()
         return batches
 
+    def again(self, file: int) -> list[Any] | None:
+        """The rows so far of the file that is being written; they will be read again, with more. None as of
+        `from_log`."""
+        last, standing = self._last, self._standing
+        self._maker = RowMaker(self._identity, self.log)
+        batches = self.from_log(file, self.log.files(), is_first=True)
+        if batches is not None:
+            self.done, self._last, self._standing = file - 1, last, standing
+        self._maker = RowMaker(self._identity, self.log)
+        return batches
+
     def end(self) -> list[Any]:
         """The crash that ended the last life, if it has no other end."""
         maker = RowMaker(self._identity, self.log)
@@ -169,7 +181,7 @@ class _Reading:
         return maker.take()
 
 
-def _arrow_batches(path: Path) -> Iterator[Any]:
+def arrow_batches(path: Path) -> Iterator[Any]:
     with arrow_file(path) as reader:
         for number in range(reader.num_record_batches):
             batch = reader.get_batch(number)

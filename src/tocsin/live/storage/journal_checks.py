@@ -12,6 +12,7 @@ import xxhash
 
 from tocsin.live.errors import Damaged
 from tocsin.live.storage.disk import Disk
+from tocsin.live.undecodable import UNDECODABLE
 
 READ_BYTES: Final = 1 << 20  # at once
 
@@ -20,6 +21,8 @@ class FileCheck(msgspec.Struct, frozen=True):
     size: int
     xxh3: str  # of the whole file, 64 bits in hexadecimal
     ran_us: int  # the journal's clock when it was written
+    begins: dict[str, int] | None = None  # by group: the position of the next message when the file begins …
+    ends: dict[str, int] | None = None  # … and when it ends; None: it is of a version that did not note it
 
 
 def check_path(folder: Path, file: int) -> Path:
@@ -34,7 +37,7 @@ def read_check(disk: Disk, folder: Path, file: int) -> FileCheck | None:
         return None
     try:
         return msgspec.json.decode(disk.read(descriptor, READ_BYTES, 0), type=FileCheck)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNDECODABLE):
         return None
     finally:
         disk.close(descriptor)

@@ -99,8 +99,7 @@ class Columns:
         return pa.RecordBatch.from_arrays(arrays, schema=JOURNAL)
 
     def _group_names(self, last: int) -> tuple[str, ...]:
-        """Groups that were made while running have no name of their own."""
-        return self._groups + tuple(f"group-{group}" for group in range(len(self._groups), last + 1))
+        return tuple(group_name(self._groups, group) for group in range(max(len(self._groups), last + 1)))
 
     def _payload_column(self, delivered: Any) -> tuple[Any, Any]:
         """The payloads, and by row how long they are (0 where there is none)."""
@@ -126,6 +125,11 @@ class Columns:
             "members": pa.array(members, JOURNAL.field("members").type).take(chosen),
             "primary": pa.array(primary, pa.bool_()).take(chosen),
         }
+
+
+def group_name(names: tuple[str, ...], group: int) -> str:
+    """Groups that were made while running have no name of their own."""
+    return names[group] if group < len(names) else f"group-{group}"
 
 
 def _values(spans: list[Span], name: str) -> Any:

@@ -5,7 +5,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.live.storage.cursors import Cursor
 from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.holding import Place, held_places, is_behind
 from tocsin.live.storage.journal_checks import check_path, read_check
 
 if TYPE_CHECKING:
@@ -24,13 +26,26 @@ def journal_files(folder: Path, disk: Disk | None = None) -> list[int]:
 class JournalFolder:
     """Written by the member that lives there."""
 
-    def __init__(self, site_dir: Path, keep_bytes: int, keep_seconds: int, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        site_dir: Path,
+        keep_bytes: int,
+        keep_seconds: int,
+        disk: Disk | None = None,
+        consumer_keep_bytes: int = 0,
+        incarnation: bytes = b"",
+    ) -> None:
+        """`consumer_keep_bytes`: while all files together are not above this, what a consumer of this incarnation has
+        not acknowledged is kept beyond the other limits."""
         self._disk = Disk() if disk is None else disk
         self.stat_dropped = 0  # Arrow files that retention has removed
         self._site_dir = site_dir
         self._folder = site_dir / "journal"
         self._keep_bytes = keep_bytes
         self._keep_seconds = keep_seconds
+        self._consumer_keep_bytes = consumer_keep_bytes
+        self._incarnation = incarnation
+        self.acknowledged: dict[str, Cursor] = {}  # by consumer that runs now: what its disk has for sure
         self._writer: JournalWriter | None = None
         self._disk.make_folder(self._folder)
         for name in self._disk.names(self._folder):
@@ -57,18 +72,28 @@ class JournalFolder:
         return self._ran_before_us + time.monotonic_ns() // 1000 - self._started_us
 
     def retain(self) -> None:
-        """Drop the oldest files above the limits, in their order; the newest always stays."""
+        """Drop the oldest files above the limits, in their order, that no consumer holds back; the newest always
+        stays."""
         files = journal_files(self._folder, self._disk)
         sizes = {number: self._size(journal_path(self._folder, number)) for number in files}
         total = sum(sizes.values())
+        places: list[Place] | None = None  # of the consumers
         for number in files[:-1]:
             if total <= self._keep_bytes and not self._is_too_old(number):
+                return
+            if places is None:
+                places = held_places(self._site_dir, self._incarnation, dict(self.acknowledged), self._disk)
+            if total <= self._consumer_keep_bytes and self._is_needed(number, places):
                 return
             self._disk.remove(journal_path(self._folder, number))
             if check_path(self._folder, number).name in self._disk.names(self._folder):
                 self._disk.remove(check_path(self._folder, number))
             total -= sizes[number]
             self.stat_dropped += 1
+
+    def _is_needed(self, file: int, places: list[Place]) -> bool:
+        check = read_check(self._disk, self._folder, file)
+        return not all(is_behind(None if check is None else check.ends, place) for place in places)
 
     def _size(self, path: Path) -> int:
         descriptor = self._disk.open_to_read(path)

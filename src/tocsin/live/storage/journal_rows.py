@@ -31,6 +31,7 @@ from tocsin.traces.rows import (
     BROADCAST,
     CRASH,
     DELIVER,
+    DUPLICATE,
     EVENTS,
     LEAVE,
     MISSED,
@@ -74,6 +75,10 @@ class RowMaker:
     def standing(self) -> Standing:
         return Standing(self._next_order, self._time_us, self._is_up)
 
+    def positions(self) -> dict[int, int]:
+        """By group: of the next message."""
+        return self._positions
+
     def go_on_from(self, standing: Standing) -> None:
         """Where the rows stand before the first operation."""
         self._next_order = standing.next_order
@@ -109,10 +114,17 @@ class RowMaker:
     def _feed_delivery(self, time_us: int, op: Deliver, frame: bytes) -> None:
         number, messages = self._unpacker(op.group).feed(op.origin, frame)
         self._bytes += len(frame)
-        if messages:
-            span = Span(len(messages), time_us, _DELIVER, op.group, op.origin, number, op.position, self._view)
-            self._columns.add_deliveries(span, messages)
-            self._next_order += span.rows
+        first, position = 0, op.position
+        for end, answer in (*op.dropped, (len(messages), NONE)):
+            if end > first:
+                span = Span(end - first, time_us, _DELIVER, op.group, op.origin, number + first, position, self._view)
+                self._columns.add_deliveries(span, messages[first:end])
+                self._next_order += span.rows
+                position += span.rows
+            if end < len(messages):  # it repeats what has that position, or is too old to tell
+                size = len(messages[end])
+                self._add(Span(1, time_us, _DUPLICATE, op.group, op.origin, number + end, answer, self._view, size))
+            first = end + 1
         self._positions[op.group] = op.position + op.count
 
     def _feed_rollback(self, time_us: int, op: Rollback) -> None:
@@ -178,6 +190,6 @@ class RowMaker:
         return batches
 
 
-_BROADCAST, _DELIVER, _ROLLBACK, _VIEW, _CRASH, _RECOVER, _RECEIVE, _MISSED, _LEAVE, _RETAINED = map(
-    EVENTS.index, (BROADCAST, DELIVER, ROLLBACK, VIEW, CRASH, RECOVER, RECEIVE, MISSED, LEAVE, RETAINED)
+_BROADCAST, _DELIVER, _ROLLBACK, _VIEW, _CRASH, _RECOVER, _RECEIVE, _MISSED, _LEAVE, _RETAINED, _DUPLICATE = map(
+    EVENTS.index, (BROADCAST, DELIVER, ROLLBACK, VIEW, CRASH, RECOVER, RECEIVE, MISSED, LEAVE, RETAINED, DUPLICATE)
 )

@@ -16,9 +16,11 @@ from tocsin.core.errors import InputError
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.identity import read_identity
 from tocsin.live.storage.journal_checks import CheckedSink, FileCheck, check_path
+from tocsin.live.storage.journal_columns import group_name
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
+from tocsin.live.undecodable import UNDECODABLE
 from tocsin.traces.columns import first_line
 from tocsin.traces.rows import CRASH, LEAVE
 from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
@@ -47,11 +49,19 @@ class JournalWriter:
         target = journal_path(self._folder, file)
         part = target.with_suffix(".arrow.part")
         batches = file_batches(self._maker, self._log, file)
+        began = self._log.snapshot(file)
         check = write_arrow(self._disk, part, self._maker.standing(), batches, ran_us)
+        if began is not None:
+            begins = {self._name(group): state.position for group, state in enumerate(began[1].groups)}
+            ends = {self._name(group): position for group, position in self._maker.positions().items()}
+            check = msgspec.structs.replace(check, begins=begins, ends=ends)
         self._disk.write_whole(check_path(self._folder, file), msgspec.json.encode(check))
         self._disk.rename(part, target)
         self._disk.sync_folder(self._folder)
         self._next_file = file + 1
+
+    def _name(self, group: int) -> str:
+        return group_name(tuple(self._identity.groups), group)
 
     def _begin_at(self, file: int) -> None:
         self._maker = RowMaker(self._identity, self._log)
@@ -123,7 +133,7 @@ def _standing_in(reader: Any, path: Path) -> Standing:
         )
     try:
         return msgspec.json.decode((reader.schema.metadata or {})[STANDING_KEY], type=Standing)
-    except (KeyError, msgspec.MsgspecError):
+    except (KeyError, *UNDECODABLE):
         raise InputError(f"{path}: expected a file of a journal, found no `{STANDING_KEY.decode()}` in it") from None
 
 

@@ -19,7 +19,10 @@ WORD_BYTES: Final = 7  # of a life's word: fits the signed 64 bits of whoever re
 
 def new_incarnation(disk: Disk, number: int) -> bytes:
     """Of a folder that is made now: the number, and microseconds of the wall clock with random bits below."""
-    made = time.time_ns() // 1000 << 8 | disk.random(1)[0]
+    return incarnation_bytes(number, time.time_ns() // 1000 << 8 | disk.random(1)[0])
+
+
+def incarnation_bytes(number: int, made: int) -> bytes:
     return number.to_bytes(_HALF, "big") + made.to_bytes(_HALF, "big")
 
 

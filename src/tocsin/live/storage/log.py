@@ -45,6 +45,7 @@ from tocsin.live.storage.log_format import (
 from tocsin.live.storage.log_writer import LogWriter
 from tocsin.live.storage.logged_frames import LoggedFrames
 from tocsin.live.storage.marks import NOBODY
+from tocsin.live.storage.producer_tables import ProducerTables
 from tocsin.live.storage.recovery import State, recover
 from tocsin.live.storage.refusal import refusal
 from tocsin.live.storage.written_payloads import WrittenPayloads
@@ -69,6 +70,7 @@ class Log:
         self._disk = Disk() if disk is None else disk
         self.frames = LoggedFrames(groups, self._disk)
         self.knowledge = Knowledge()
+        self.producers = ProducerTables()
         self.clean = True  # whether the last life ended in order
         self.view: View | None = None
         self.in_doubt = ""  # what may be missing at the end of what was found, and why
@@ -129,6 +131,7 @@ class Log:
             self.file = file
             self._files.begin(file, oldest_needed(first.groups))
         self._apply_ops(batch.operations.ops, file, batch.contents_at, [])
+        self.producers.replay(batch.operations.ops)
         return ""
 
     def _contradiction(self, op: Snapshot) -> str:
@@ -234,7 +237,9 @@ class Log:
         checks = tuple(map(content_check, records))
         self._snapshot_end = sum(sizes)
         who = self.knowledge.state()
-        self._staged.put_first(Snapshot(self.life, self.next_number, self.view, groups, sizes, checks, who), records)
+        tables, is_whole = self.producers.state(), self.producers.whole
+        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, checks, who, tables, is_whole)
+        self._staged.put_first(snapshot, records)
         return header
 
     def write(self, laid: Laid) -> None:
@@ -286,7 +291,7 @@ class Log:
         for op in ops:
             if isinstance(op, Deliver):
                 self.frames.group(op.group).append(op, file, offset)
-                knowledge.on_delivery(op.origin, op.frame, op.number + max(op.count, 1) - 1)
+                knowledge.on_delivery(op.origin, op.frame, op.number + max(op.count + len(op.dropped), 1) - 1)
                 if op.file < 0:
                     offset += op.size
                 elif op.file != file:

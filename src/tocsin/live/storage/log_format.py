@@ -7,6 +7,7 @@ size and the checksum of each of its own.
 
 import msgspec
 
+from tocsin.live.frame_format import Run
 from tocsin.live.known import Known
 
 Place = tuple[int, int]  # a file's number, and an offset in it
@@ -21,12 +22,14 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     frame: int  # its number, as the protocol numbers it
     size: int
     position: int  # of the first message that ends in it, in the group's sequence of messages here
-    count: int  # messages that end in it
-    number: int  # of the first of them, as its origin numbers messages
+    count: int  # messages that end in it and took a position
+    number: int  # of the first that ends in it, as its origin numbers messages
     is_open: bool  # whether a large message of the origin is unfinished after it
     file: int = -1  # the file that holds the bytes already; -1: they are in the contents
     offset: int = 0  # in that file
     check: int = 0  # of the bytes
+    dropped: tuple[tuple[int, int], ...] = ()  # repeats of producers' numbers: place in the frame, position or TOO_OLD
+    runs: tuple[Run, ...] = ()  # of the messages that took a position: those that producers numbered
 
 
 class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
@@ -137,6 +140,8 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     sizes: tuple[int, ...]
     checks: tuple[int, ...]
     who: Who | None = None
+    tables: tuple[bytes, ...] = ()  # by group: of producers, as they are after the batch that this is in
+    is_whole: bool = True  # of these: nothing of the order was missed here
 
 
 Op = (

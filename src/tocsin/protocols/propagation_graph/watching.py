@@ -11,7 +11,7 @@ from tocsin.core.machine import Micros, Setup, SiteId
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
-from tocsin.protocols.propagation_graph.messages import Change, Hello, Wish
+from tocsin.protocols.propagation_graph.messages import Anew, Change, Hello, Wish
 from tocsin.protocols.propagation_graph.standing import Standing
 from tocsin.protocols.propagation_graph.wishes import Wishes
 
@@ -64,6 +64,11 @@ class Watching:
         if wish.number == self._standing.base().number:
             self._detector.believe(wish.suspects)
         self._wishes.consider(now)
+
+    def on_anew(self, now: Micros, site: SiteId, anew: Anew) -> None:
+        """A site has begun anew: wish for a graph without it; then it is back like others."""
+        if self._wishes.note_anew(site, anew.incarnation):
+            self._wishes.consider(now)
 
     def on_hello(self, now: Micros, source: SiteId, hello: Hello) -> None:
         """Tell a site that is back what it has missed, and wish for a graph with it, once it is here."""

@@ -366,11 +366,13 @@ class ReliabilityTree(Machine):
         return believed_map(self._site, self._sites, self.knowledge, self.neighbours, self._caution)
 
     def _maybe_settle(self) -> bool:
-        """Take broadcasts as soon as every member of every group was heard of."""
-        if self.knowledge.process_count() < self._members:
+        """Take broadcasts as soon as every member of every group was heard of, in this life or, of a neighbour, before
+        it: its link is there still, until its silence shows that it is not."""
+        if self.knowledge.process_count() + len(self.neighbours) < self._members:
             return False
         known, _, _ = self.knowledge.processes()
         heard = set(known)
+        heard.update([direct.site for direct in self.neighbours if direct.expected])
         for members in self._groups:
             for member in members:
                 if member not in heard:

@@ -55,6 +55,9 @@ def believed_map(
         if direct.works():
             ways[(site, direct.site)] = (direct.peer_successes, direct.peer_failures)
             ways[(direct.site, site)] = (direct.evidence.successes, direct.failures())
+        elif direct.expected:  # known from before a crash; of the way to it, what was seen of the way back
+            ways[(site, direct.site)] = (direct.evidence.successes, direct.failures())
+            ways.pop((direct.site, site), None)  # the same evidence is not counted twice
     for (sender, receiver), (good, bad) in ways.items():
         back = ways.get((receiver, sender))
         if back is not None and are_alike(good, bad, back[0], back[1]):

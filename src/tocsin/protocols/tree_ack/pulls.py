@@ -147,10 +147,12 @@ class Pulls:
         lost = stream.lost(dict(request.vector).get(self._site, -1))
         return () if lost is None else ((self._site, lost[0], lost[1]),)
 
-    def on_batch(self, now: Micros, source: SiteId, batch: Batch) -> None:
+    def on_batch(self, now: Micros, source: SiteId, batch: Batch) -> bool:
+        """What we asked for; whether we now have again all that an earlier incarnation of ours had sent."""
         group = batch.group
         if group >= len(self._groups) or self._site not in self._groups[group]:
-            return  # not from a site of ours
+            return False  # not from a site of ours
+        lacked_own = self.lacks_own()
         catchup = self.catchups[group]
         for piece in batch.pieces:
             stream = self._broadcasts.stream(group, piece.origin)
@@ -182,6 +184,7 @@ class Pulls:
             else:
                 catchup.note_nothing()
                 self._ask_next(now, group)
+        return lacked_own and not self.lacks_own()
 
     def forget_found(self, group: GroupId) -> None:
         catchup = self.catchups[group]

@@ -29,6 +29,7 @@ class Stream:
         self.stable = 0  # all smaller numbers are at every member; at most `done`
         self.floor = -1  # newest number trimmed from our log; below `stable`
         self.floor_count = 0  # the stream's messages up to `floor`
+        self.void = (-1, 0)  # numbers between these are nobody's: their origin has lost them, and those before them
         self.instances: dict[int, Instance] = {}  # by number, all at least `done`
         self.held: dict[int, Data] = {}  # received, durable, waiting for an earlier one; all above `last`
         self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
@@ -38,6 +39,7 @@ class Stream:
         self.untold: set[SiteId] = set()  # at the root: members that have not confirmed what was announced last …
         self.announced = (-1, -1)  # … the newest complete number, and what is stable
         self.told_at = NEVER  # at the root: when that was last announced …
+        self.is_stray_known = False  # at the root: that somebody has what comes after a message that is lost
         self.tellings = 0  # … and how often, since it is so or somebody is back
         self.resend_armed = False
         self.backoff = 0  # doublings of the resend time since the last progress
@@ -67,6 +69,9 @@ class Stream:
     def has(self, seqno: int) -> bool:
         """The paper's rec(i, m)."""
         return seqno <= self.last or seqno in self.held
+
+    def is_void(self, seqno: int) -> bool:
+        return self.void[0] < seqno < self.void[1]
 
     def numbers(self) -> list[int]:
         """The open instances' numbers, in increasing order."""

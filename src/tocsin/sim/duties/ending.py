@@ -36,7 +36,7 @@ class Ending:
         self.machines: list[Machine | None] = [None] * len(names)
         self.disks: list[Disk] = []  # by site
         self.busy: list[str] = []  # whose broadcasts wait for room, in words
-        self.left: set[SiteId] = set()  # whose application has left, or that were removed for good
+        self.left: set[SiteId] = set()  # whose application has left, or was told that its site is removed
 
     def up(self) -> list[SiteId]:
         """Who is there to be owed something."""

@@ -43,8 +43,7 @@ def _absence(simulation: Simulation, up: list[SiteId]) -> str:
     sites = len(world.sites)
     for group in range(len(world.groups)):
         members = world.groups[group]
-        there = [site for site in members if site in up and not world.sites[site].left and not world.is_removed(site)]
-        if members and not there:
+        if members and not any(site in up and not world.sites[site].left for site in members):
             return f"no member of {world.group_names[group]} is there"
     down = [host.site for host in world.sites if host.machine is None and host.life > 0]
     if not up:

@@ -37,6 +37,7 @@ class Missing:
         self.origin = origin
         self.first = first  # the smallest number it can be
         self.count = count  # the origin's next messages to the group, from there on
+        self.later = 0  # the origin's messages, to any group, that came after them until it was told
 
 
 class Log:
@@ -150,7 +151,9 @@ class Notes:
         if count <= 0 and not self.untrue:
             self.untrue = f"{self._names[site]} is told that it missed {count} messages"
         if origin != ANY_ORIGIN:
-            self.logs[site].missing.append(Missing(group, origin, first, count))
+            missing = Missing(group, origin, first, count)
+            missing.later = self._later(missing)
+            self.logs[site].missing.append(missing)
             return
         names = self.logs[site].of_group(group)
         if first != len(names) and not self.untrue:
@@ -250,6 +253,15 @@ class Notes:
         """The messages that are meant: its origin's next ones to the group, so many, as far as there are any."""
         sent = [number for number in self.sent.get((missing.group, missing.origin), []) if number >= missing.first]
         return [name_of(missing.origin, number) for number in sent[: missing.count]]
+
+    def _later(self, missing: Missing) -> int:
+        meant = self.named(missing)
+        last = seqno_of(meant[-1]) if meant else missing.first
+        later = 0
+        for (_, origin), numbers in self.sent.items():
+            if origin == missing.origin:
+                later += len([number for number in numbers if number > last])
+        return later
 
     # In words
 

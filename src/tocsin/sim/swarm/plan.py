@@ -8,6 +8,7 @@ from tocsin.protocols.protocol import Protocol
 Document = dict[str, Any]
 
 LOSSES = ("loss", "duplicate", "reorder")  # of the network
+STOPS = ("crash", "tear", "wipe", "restore", "damage")  # faults of sites that are down then
 FOR_GOOD = ("stay_down", "minority")  # kinds of faults that nothing ends
 
 
@@ -57,12 +58,17 @@ class Plan:
         return crashed | set(self.named("remove"))
 
     def gone(self) -> list[str]:
-        """Who has left and does not return, in the order of leaving."""
+        """Who has left and does not return, in the order of leaving. Who left runs on: a restart brings it back, or a
+        recovery after a crash."""
         left: list[str] = []
+        down: set[str] = set()
         for fault in sorted(self.faults(), key=lambda fault: int(fault["at_us"])):
             left += [name for name in fault.get("leave", []) if name not in left]
-            for key in ("restart", "recover"):
-                left = [name for name in left if name not in fault.get(key, [])]
+            for key in STOPS:
+                down.update(fault.get(key, []))
+            started = {*fault.get("restart", []), *[name for name in fault.get("recover", []) if name in down]}
+            left = [name for name in left if name not in started]
+            down -= started
         return left
 
     def steady(self) -> list[str]:

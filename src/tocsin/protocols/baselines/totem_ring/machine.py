@@ -124,7 +124,7 @@ class TotemRing(Machine):
         elif isinstance(message, Account):
             if self._absence.on_account(source, message):
                 self._store.begin_anew()
-                self._gather(now, [])
+                self._gather(now, [site for site in range(self._sites) if site != self._site])
         elif self._absence.takes_part():
             self._on_message(now, source, message)
         self._store.maybe_checkpoint()

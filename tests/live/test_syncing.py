@@ -83,7 +83,7 @@ def test_a_view_is_seen_only_when_it_is_synced_also_with_process(
     ("protocol", "names"),
     [
         ("counter_token", {"Promised", "Agreed", "Installed", "Doubt"}),
-        ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned"}),
+        ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned", "Abstains", "Begun"}),
         ("sequencer", {"Termed", "Learned"}),
         ("totem_ring", {"Seen", "Installed"}),
         ("two_phase", {"Proposed"}),

@@ -54,7 +54,7 @@ class KnownFailure(Config, frozen=True):
 
 
 class _File(Config, frozen=True):
-    failures: list[KnownFailure]
+    failures: list[KnownFailure] = []
 
 
 @cache

@@ -11,7 +11,7 @@ from tocsin.sim.duties.duties import neglected
 from tocsin.sim.swarm.kinds import EARLIER
 from tocsin.sim.swarm.swarm import run_seed
 
-ENTRIES_MAX = 1  # when it was last shortened; it is empty when the protocols' issues are done
+ENTRIES_MAX = 0  # when it was last shortened; it is empty when the protocols' issues are done
 
 LINES = (Path(__file__).parent / "duties.txt").read_text().splitlines()
 KNOWN = [tuple(part.strip() for part in line.split("|")) for line in LINES if not line.startswith("#")]

@@ -11,7 +11,7 @@ import tocsin
 from tests.live.live_groups import run, until, write_group
 from tocsin.cli.main import main
 from tocsin.core.errors import InputError
-from tocsin.live.member import Member
+from tocsin.live.member import LEAVE_SECONDS_MAX, Member
 
 GROUPS = '[groups]\nall = ["a", "b", "c"]\neast = ["a", "b"]\nnew = []\n'
 
@@ -81,5 +81,23 @@ def test_groups_of_other_protocols_are_those_of_the_start(tmp_path: Path) -> Non
             with pytest.raises(InputError, match="those of the start"):
                 await a.change_group("all", ["a"])
             assert a.groups() == {"all": ["a", "b", "c"]}
+
+    run(body)
+
+
+def test_who_sent_to_a_group_of_others_leaves_at_once(tmp_path: Path) -> None:
+    """It never delivers that itself; whether the others have it is the protocol's to say."""
+    path = write_group(tmp_path, "ack_all", tail='[groups]\neast = ["a", "b"]\n')
+
+    async def body() -> None:
+        a, b, c = [await tocsin.join(path, name) for name in "abc"]
+        heard = Heard(a)
+        await c.broadcast(b"from outside", "east")
+        await until(lambda: ("east", b"from outside") in heard.messages)
+        async with asyncio.timeout(LEAVE_SECONDS_MAX / 2):
+            await c.leave()
+        heard.task.cancel()
+        for member in (a, b):
+            await member.close()
 
     run(body)

@@ -68,13 +68,12 @@ def attack(tmp_path: Path, datagrams: int, spoofed: bool, filtered: bool) -> tup
     head = f"kernel_filter = {str(filtered).lower()}"
     tail = '[journal]\ndurability = "process"\nreceives = true'
     with LiveGroup(tmp_path, "counter_token", head=head, tail=tail) as group:
-        group.start("a")
-        group.start("c")
-        if not spoofed:
-            group.start("b")
+        group.start_all()
+        group.wait_together()  # a group is founded by all
+        if spoofed:
+            group.stop("b")
         names = "ac" if spoofed else "abc"
-        group.wait_answering(names)
-        wait_until("a majority is together", lambda: len(_view(group)) >= len(names))
+        wait_until("who is left is together", lambda: len(_view(group)) == len(names))
         resolved = read_group(group.path)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             if spoofed:

@@ -110,6 +110,7 @@ def test_a_lost_segment_is_asked_for_and_sent_again(tmp_path: Path) -> None:
         first = await tocsin.join(path, "a")
         second = await tocsin.join(path, "b", inject="loss=0.15,seed=4")
         ear = Ear(second)
+        await until(lambda: all_live([first, second]))  # what comes before is too early, and would be sent again
         await first.broadcast(bytes(50_000))
         await until(lambda: len(ear.heard) == 1)
         totals = second.status()["totals"]

@@ -82,8 +82,8 @@ def test_a_view_is_seen_only_when_it_is_synced_also_with_process(
 @pytest.mark.parametrize(
     ("protocol", "names"),
     [
-        ("counter_token", {"Promised", "Agreed", "Installed", "Gone"}),
-        ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned"}),
+        ("counter_token", {"Promised", "Agreed", "Installed", "Doubt"}),
+        ("propagation_graph", {"Opened", "Promised", "Voted", "Learned", "Planned", "Begun", "Abstains"}),
         ("sequencer", {"Termed", "Learned"}),
         ("totem_ring", {"Seen", "Installed"}),
         ("two_phase", {"Proposed"}),

@@ -10,7 +10,6 @@ SEEDS = 12
 MANY = 300
 NOT_KEPT = {  # stories of what is not promised, and why
     "coordinator_tree/missed": "more is retained than its option allows: messages are missed, and it says so",
-    "counter_token/figure-2": "classic = true: without a majority two parts of a group go on apart",
     "lamport/silent-site": "nulls = false: a silent site holds everybody up",
 }
 KEPT = [

@@ -36,7 +36,7 @@ def test_a_few_walks_with_everything(name: str) -> None:
 def test_everything_happens_in_walks() -> None:
     happened: dict[str, int] = {}
     for name, kinds in (("counter_token", ("leave", "wipe", "restore", "dead")), ("propagation_graph", ("asked",))):
-        for seed in range(25):
+        for seed in range(40):
             walk = Walk(REGISTRY[name], 4, seed, 6, None, None, kinds)
             walk.run()
             for what, count in walk.happened.items():

@@ -7,7 +7,9 @@ are up, messages take a millisecond, timers fire in time; and when all is quiet,
 everything promised must hold.
 
 A walk may have kinds of things besides, by the swarm's names: `leave` (and return), `wipe`, `restore`, `dead` (links
-that stay dead while everyone reaches everyone through others), `asked` (changes of groups, asked of any site).
+that stay dead while everyone reaches everyone through others), `asked` (changes of groups, asked of any site). A site
+whose disk is an empty or an older one begins anew, as in the simulator: a later incarnation, numbers beyond its
+earlier ones, nothing more of what the earlier one had sent, and peers that are told before its first message.
 """
 
 from collections.abc import Collection
@@ -15,13 +17,12 @@ from typing import Any, Final
 
 from tocsin.core.config import decode_config
 from tocsin.core.effects import Deliver, Effect, GroupView, Missed, Rollback, View, sent
-from tocsin.core.machine import ANY_ORIGIN
+from tocsin.core.machine import ANY_ORIGIN, FIRST_INCARNATION
 from tocsin.core.message import Message
 from tocsin.core.rng import Rng
 from tocsin.properties import FAIL, Report, check
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import manual_site
-from tocsin.sim.disk import Disk
 from tocsin.sim.duties.duties import Duty, first_unknown, judge_ending
 from tocsin.sim.duties.ending import Ending
 from tocsin.sim.duties.notes import Notes
@@ -70,7 +71,6 @@ class Walk:
         self._messages = messages  # still to be broadcast
         self._left: set[int] = set()  # who has left and not returned
         self._dead: set[tuple[int, int]] = set()  # links: from, to
-        self._saved: dict[int, Disk] = {}
         self._lost: set[int] = set()  # whose disk was lost: a minority
 
     def run(self) -> Report:
@@ -105,7 +105,7 @@ class Walk:
     def _wander(self, likely: dict[str, int]) -> None:
         """One step of the walk: a way drawn by its likelihood, among those that are open."""
         up = [site for site in self.sites if site.machine is not None]
-        down = [site for site in self.sites if site.machine is None]
+        down = [site for site in self.sites if site.machine is None and self._may_start(site)]
         timers = [(site.site, name, key) for site in up for name, key in sorted(site.timers)]
         ready = [site.site for site in up if site.machine is not None and site.machine.room() > 0]
         ways: list[tuple[str, int]] = []
@@ -151,7 +151,7 @@ class Walk:
             found["wipe"] = losing
         if "restore" in self.kinds:
             found["save"] = up + down
-            found["restore"] = [(site, 0) for site, _ in losing if site in self._saved]
+            found["restore"] = [(site, 0) for site, _ in losing if self.sites[site].has_saved()]
         if "dead" in self.kinds:
             pairs = {(one, other) for one in sites for other in sites if one != other} - self._dead
             found["dead"] = [pair for pair in sorted(pairs) if self._connected({*self._dead, pair})]
@@ -185,13 +185,26 @@ class Walk:
             happening.sites = self._rng.sample(len(self.sites), self._rng.between(1, len(self.sites)))
             self._act(site, happening)
         elif what == "save":
-            self._saved[site] = host.disk.copy()
+            host.apply(Input(manual_site.SAVE, self._now))
             self._notes.save(site)
         else:
-            host.disk = Disk(len(self.groups)) if what == "wipe" else self._saved[site].copy()
-            self._notes.exchange(site, restored=what == "restore")
-            self._views[site] = host.disk.view
+            self._exchange_disk(site, manual_site.WIPE if what == "wipe" else manual_site.RESTORE)
+
+    def _exchange_disk(self, site: int, what: str) -> None:
+        """Another disk, unless the copy is as new as what it replaces: then it is the same one."""
+        host = self.sites[site]
+        before = host.disk
+        host.apply(Input(what, self._now))
+        after = host.disk
+        if (after.incarnation, after.writes) != (before.incarnation, before.writes):
+            self._notes.exchange(site, restored=not after.is_empty())
+            self._views[site] = after.view
             self._lost.add(site)
+
+    def _may_start(self, host: ManualSite) -> bool:
+        """Who begins anew asks others which numbers it may use: as in the simulator, so many must be up."""
+        others = sum(other.machine is not None for other in self.sites)
+        return not _begins_anew(host) or others >= max(1, (len(self.sites) - 1) // 2)
 
     def _drawn(self, ways: list[tuple[str, int]]) -> str:
         """One of the ways, by their weights."""
@@ -214,6 +227,9 @@ class Walk:
         if way != "repeat":
             del self._flights[place]
         if way != "lose" and self.sites[target].machine is not None:
+            incarnation = self.sites[source].disk.incarnation
+            if self.sites[target].disk.known.get(source, FIRST_INCARNATION) < incarnation:
+                self._act(target, manual_site.renewal(source, incarnation, self._now))
             happening = Input(manual_site.RECEIVE, self._now)
             happening.peer = source
             happening.message = message
@@ -231,7 +247,7 @@ class Walk:
         for site in sorted(self._left):
             if self.sites[site].machine is not None:
                 self._act(site, Input(manual_site.CRASH, self._now))
-        for host in self.sites:
+        for host in sorted(self.sites, key=_begins_anew):
             if host.machine is None:
                 self._act(host.site, Input(manual_site.START, self._now))
         until = self._now + self.protocol.liveness_us
@@ -261,6 +277,9 @@ class Walk:
             self._note(site, "recover")
         if happening.what == manual_site.START:
             self._left.discard(site)
+            if _begins_anew(host):
+                self.trace.begin_incarnation(site)
+                self._flights = [flight for flight in self._flights if flight[1] != site]
         if happening.message is not None:
             for origin, seqno in happening.message.carries():
                 kind: str = happening.message.kind
@@ -284,6 +303,8 @@ class Walk:
                 if effect.primary:  # as the simulator does
                     members = [self.names[member] for member in effect.members]
                     self.trace.append(site, self._step, "view", view=effect.view, members=members)
+            elif isinstance(effect, Missed):
+                self._note_missed(site, effect)
             elif isinstance(effect, GroupView):
                 members = [self.names[member] for member in effect.members]
                 self.trace.append(site, self._step, "view", f"g{effect.group}", view=effect.view, members=members)
@@ -302,11 +323,22 @@ class Walk:
                 positions[effect.group] = effect.first + effect.count
             self._notes.on_effect(self._now, site, effect, position, is_up=True)
 
+    def _note_missed(self, site: int, effect: Missed) -> None:
+        to, count, first = f"g{effect.group}", effect.count, effect.first
+        if effect.origin == ANY_ORIGIN:
+            self.trace.append(site, self._step, "missed", to, size=count, position=first)
+        else:
+            self.trace.append(site, self._step, "missed", to, self.names[effect.origin], first, size=count)
+
     def _note(self, site: int, event: str, group: int = -1, origin: int = -1, seqno: int | None = None) -> None:
         view = self._views[site] if event == "deliver" and self._views[site] >= 0 else None
         to = f"g{group}" if group >= 0 else None
         named = self.names[origin] if origin >= 0 else None
         self.trace.append(site, self._step, event, to, named, seqno, view=view)
+
+
+def _begins_anew(host: ManualSite) -> bool:
+    return host.machine is None and host.disk.incarnation > FIRST_INCARNATION and host.disk.life == 0
 
 
 def first_wrong_walk(

@@ -5,8 +5,12 @@ from typing import Any
 from tests.sim.faithless import FAITHLESS
 from tests.sim.test_duties import CALM, judged
 from tocsin.core.machine import ANY_ORIGIN
+from tocsin.protocols import tree_ack
+from tocsin.protocols.tree_ack.options import TreeAckOptions
 from tocsin.sim.duties.duties import neglected
+from tocsin.sim.duties.ending import Ending
 from tocsin.sim.duties.notes import NOT_TOLD, Missing, Notes, name_of
+from tocsin.sim.duties.told import first_untruth
 
 
 def notes() -> Notes:
@@ -60,6 +64,26 @@ def test_numbers_that_were_missed_are_the_next_ones_to_the_group() -> None:
         kept.on_broadcast(0, seqno % 2, seqno)
     assert kept.named(Missing(0, 0, 1, 2)) == [name_of(0, 2), name_of(0, 4)]
     assert kept.named(Missing(0, 0, 4, 2)) == [name_of(0, 4)]  # there are no two
+
+
+def test_how_much_came_after_what_was_missed_until_it_was_told() -> None:
+    kept = notes()
+    for seqno in range(6):
+        kept.on_broadcast(0, seqno % 2, seqno)
+    kept.on_missed(1, 0, 0, 1, 1)
+    kept.on_broadcast(0, 0, 6)
+    assert [missing.later for missing in kept.logs[1].missing] == [3]  # numbers 3, 4, 5
+
+
+def test_nobody_misses_what_is_kept_while_all_disks_are() -> None:
+    for came_after, reason in ((3, "only 3 came after them"), (4, "")):
+        ending = Ending(tree_ack.PROTOCOL, TreeAckOptions(retain=4), ["a", "b", "c"], notes())
+        for seqno in range(came_after + 1):
+            ending.notes.on_broadcast(0, 0, seqno)
+        ending.notes.on_missed(1, 0, 0, 0, 1)
+        assert reason in first_untruth(ending) and bool(first_untruth(ending)) == bool(reason)
+        ending.notes.exchange(2, restored=False)  # what a lost disk alone had can be missed
+        assert not first_untruth(ending)
 
 
 def test_a_rollback_takes_an_acknowledgement_back() -> None:

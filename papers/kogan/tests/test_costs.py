@@ -58,6 +58,7 @@ def test_control_traffic_does_not_depend_on_the_number_of_messages(tmp_path: Pat
                 duration_us=20_000_000,
                 workload={"messages": messages, "every_us": 10_000_000 // messages, "senders": ["h1"]},
                 network=NETWORK,
+                options={"relays": False},  # the paper's network, which finds its ways by itself
                 faults=[{"at_us": 3_000_000, "fail": ["bridge"]}, {"at_us": 6_000_000, "repair": ["bridge"]}],
             )
         ).until(20_000_000)

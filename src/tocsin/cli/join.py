@@ -163,7 +163,13 @@ async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -
     hurry.cancel()
     if leaving.done():
         leaving.result()
-        return True
+        if not writing.done():
+            print(
+                f"tocsin join: nobody took what was delivered from stdout within {LEAVE_SECONDS_MAX:g} s; the journal "
+                "has it",
+                file=sys.stderr,
+            )
+        return writing.done()
     await member.close()
     leaving.cancel()
     print("tocsin join: stopped at once; what was not yet ordered may be lost", file=sys.stderr)
@@ -172,7 +178,7 @@ async def _leave(member: Member, writing: "asyncio.Task[None]", stops: _Stops) -
 
 async def _leave_in_order(member: Member, writing: "asyncio.Task[None]") -> None:
     await member.leave()
-    await asyncio.wait([writing])  # everything that was delivered is written
+    await asyncio.wait([writing], timeout=LEAVE_SECONDS_MAX)  # everything that was delivered is written
 
 
 def _check_reach(group: Group, reach: float) -> None:

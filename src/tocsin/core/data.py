@@ -74,8 +74,11 @@ class Account(Message, frozen=True):
     kind: ClassVar[str] = "control"
     incarnation: Claimed  # of the receiver
     knows: bool
-    ends: tuple[Claimed, ...]  # by group: deliveries at the sender; where it is no member, what it has sent there
+    ends: tuple[Claimed, ...]  # by group: deliveries at the sender
     marks: tuple[Claimed, ...]  # the protocol's own
+    # What the sender has broadcast, and will not send to the receiver any more: group, number and place of the first,
+    # how many. A place counts the sender's messages to the group.
+    over: tuple[tuple[Claimed, Claimed, Claimed, Claimed], ...] = ()
 
 
 class Renewed(Record, frozen=True):

@@ -218,6 +218,11 @@ class Machine(ABC):
     def remove_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """An administrator asks that a site be a voter no more; only protocols whose entry says so can."""
 
+    def removed(self) -> bool:
+        """Whether this site was told that it is a voter no more, and takes no part for good; a view without it, not a
+        primary one, says so to the application."""
+        return False
+
     def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:  # noqa: B027
         """A site has begun anew with an empty disk: what it had promised, acknowledged or alone had is gone with the
         old one. Its numbers go on higher; what it lacks it is told as `missed`, or gets again."""

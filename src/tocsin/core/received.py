@@ -1,9 +1,13 @@
 """Which messages were here, so that none is delivered twice."""
 
+from typing import Final
+
 from tocsin.core.errors import DecodeError
 from tocsin.core.machine import SiteId
 from tocsin.core.rangeset import RangeSet, rangeset_from_wire
 from tocsin.core.records import RANGES_MAX
+
+ADOPTED_MAX: Final = 1 << 59  # a peer may lie: whatever else is added, every gap and length is still a `Claimed`
 
 
 class ReceivedNumbers:
@@ -52,8 +56,15 @@ class ReceivedNumbers:
                 known = rangeset_from_wire(ranges, RANGES_MAX)
             except DecodeError:
                 return
+            if known.count() > 0 and known.last() >= ADOPTED_MAX:
+                return
             known.update(self._by_origin.get(origin, RangeSet()))
             self._by_origin[origin] = known
+
+    def lacking(self, other: "ReceivedNumbers", origin: SiteId) -> list[tuple[int, int]]:
+        """Ranges `[start, end)` of one origin's numbers that another has and this one has not."""
+        theirs = other._by_origin.get(origin, RangeSet())
+        return theirs.difference(self._by_origin.get(origin, RangeSet())).ranges()
 
     def recall(self, origin: SiteId, ranges: tuple[int, ...]) -> None:
         """From a checkpoint."""

@@ -2,7 +2,9 @@
 
 A later incarnation (`Setup.incarnation`) knows nothing: not how far its groups are, nor where the streams of the others
 stand. It asks everybody until enough have answered, tells its application how many messages of each group it will
-never get, and goes on from there. Until then it takes nothing in and nothing on (`is_over` is False).
+never get, and goes on from there. Until then it takes nothing in and nothing on (`is_over` is False). Where all
+members of a group have lost their disks, nobody knows its positions: they begin at 0 again, and what sources are sure
+to have sent is told by its numbers.
 
 | who is asked          | enough is                               | for protocols in which                           |
 |-----------------------|-----------------------------------------|--------------------------------------------------|
@@ -107,16 +109,22 @@ class Renewal:
     def tell_missed(self) -> None:
         """When it is over: the application will never get what the others have delivered."""
         for group in range(len(self._groups)):
-            end = self._end_of(group)
-            if self._site in self._groups[group] and end > 0:
+            if self._site not in self._groups[group]:
+                continue
+            members = [site for site, answer in self._answers.items() if answer.knows and site in self._groups[group]]
+            if not members:
+                self._tell_over(group)
+                continue
+            end = max([self._answers[site].ends[group] for site in members])
+            if end > 0:
                 self._outbox.missed(group, ANY_ORIGIN, 0, end)
 
-    def _end_of(self, group: GroupId) -> int:
-        """How far a group was: as its members say; if there is none who knows, all that was sent to it."""
-        members = [site for site, answer in self._answers.items() if answer.knows and site in self._groups[group]]
-        if members:
-            return max([self._answers[site].ends[group] for site in members])
-        return sum([answer.ends[group] for site, answer in self._answers.items() if site not in self._groups[group]])
+    def _tell_over(self, group: GroupId) -> None:
+        """No member of the group knows how far it was."""
+        for source in sorted(self._answers):
+            for to, first, _, count in self._answers[source].over:
+                if to == group and count > 0:
+                    self._outbox.missed(group, source, first, count)
 
     def _is_enough(self) -> bool:
         if len(self._answers) == len(self._asked()):
@@ -133,21 +141,41 @@ class Renewal:
         """When it is over: by site that has answered, sorted, its marks."""
         return [(site, self._answers[site].marks) for site in sorted(self._answers)]
 
+    def over(self, site: SiteId) -> tuple[tuple[int, int, int, int], ...]:
+        """When it is over: what this one has sent, and will not send here any more (`Account.over`)."""
+        return self._answers[site].over
+
     def forget(self, site: SiteId) -> None:
         """It has begun anew itself: what it answered before is of its earlier incarnation."""
         self._answers.pop(site, None)
 
     # Answering
 
-    def answer(self, source: SiteId, enquiry: Enquiry, marks: tuple[int, ...], sent: list[int] | None = None) -> None:
-        """Tell a site that begins anew how far its groups are; of those that are not this site's, too, how many
-        messages it has sent there (`sent`, by group)."""
-        ends = list(sent) if sent is not None else [0] * len(self._groups)
+    def answer(
+        self, source: SiteId, enquiry: Enquiry, marks: tuple[int, ...], over: tuple[tuple[int, int, int, int], ...] = ()
+    ) -> None:
+        """Tell a site that begins anew how far its groups are, and which messages of this site's are over for it."""
+        ends = [0] * len(self._groups)
         for group in range(len(self._groups)):
             if self._site in self._groups[group] and self.is_over:
                 ends[group] = self._log.end(group)
-        self._outbox.send(source, Account(enquiry.incarnation, self.is_over, tuple(ends), marks))
+        self._outbox.send(source, Account(enquiry.incarnation, self.is_over, tuple(ends), marks, over))
 
     def records(self) -> list[Record]:
         """What a checkpoint keeps."""
         return [Renewed()] if self._incarnation > FIRST_INCARNATION and self.is_over else []
+
+
+def over_of(
+    group: GroupId, first: int, count: int, under_way: list[tuple[int, int]]
+) -> list[tuple[int, int, int, int]]:
+    """For `Account.over`: own messages to a group, so many and the first with this number, without those under way
+    (place and number, sorted)."""
+    found: list[tuple[int, int, int, int]] = []
+    following = 0
+    for place, number in [*under_way, (count, 0)]:
+        if place > following:
+            found.append((group, first, following, place - following))
+        following = place + 1
+        first = number + 1
+    return found

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tocsin.core.errors import DecodeError
 from tocsin.core.producers import NUMBER_END, is_producer
+from tocsin.live.undecodable import UNDECODABLE
 
 FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
 ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
@@ -90,7 +91,7 @@ def unpack(frame: bytes) -> Packed | Piece:
     """What a frame holds. Frames come from members that hold the key, yet are checked like everything from outside."""
     try:
         content: Packed | Piece = _decoder.decode(frame)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+    except UNDECODABLE as error:
         raise DecodeError(f"not a frame: {error}") from None
     if isinstance(content, NumberedPacked):
         _check_runs(content)

@@ -240,8 +240,9 @@ class Member:
         return self._failed if self._driver is None else self._driver.failed
 
     def _is_done(self) -> bool:
-        outgoing = self._outgoing
-        if outgoing.receipts.outstanding or outgoing.queued():
+        members = groups_of(self.group, self._driver).values()
+        here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
+        if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
         return self._driver is None or self._driver.machine.quiet()
 

@@ -102,6 +102,10 @@ class Receipts:
             receipt.settle(position + index)
             self.outstanding -= 1
 
+    def awaits(self, groups: list[int]) -> bool:
+        """Whether a receipt of these groups is not settled."""
+        return any(self._queued[group] for group in groups) or any(group in groups for group, _ in self._frames)
+
     def on_answers(self, group: int, frame: int, answers: list[int]) -> None:
         """A frame with numbered messages was delivered: by message, its position, that of the first, or TOO_OLD."""
         for receipt, index in self._frames.pop((group, frame), ()):

@@ -28,12 +28,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     troubled_per_second: float = (
         0.0  # … and besides, in a run in which something goes wrong: it asks, and nobody answers
     )
+    round_dead_per_second: float = 0.0  # by the whole group, for each way of a link that is dead: what goes round it
     lost: float = 0.0  # for a copy that does not arrive
     upset: float = 0.0  # for a crash, a start, a cut, a pause, a leave, a change of groups: of one site each
 
     # What it tells an application
     rolls_back: bool = False  # deliveries may be taken back
+    positions_lost: bool = False  # with the disks of all members of a group its positions are, too: they begin again
     reach: Literal["members", "view", "here"] = "members"  # who has what was acknowledged: all, the view, the sender
+    kept: int = 0  # of one origin, the newest so many are missed by nobody while all disks are kept; 0: it does not say
     rest_us: int = 500_000  # so long after the last machine is quiet, everybody has said and forgotten what there was
 
 

@@ -78,6 +78,10 @@ class Conditions:
         link = source * self._sites + target
         return link not in self._cuts and link not in self._dead
 
+    def dead_count(self) -> int:
+        """Ways of links, cut or dead, over which nothing passes."""
+        return len(self._cuts | self._dead)
+
     def partition(self, parts: list[list[SiteId]]) -> None:
         """Split the sites; those not named are each alone."""
         self._split = True

@@ -378,6 +378,9 @@ class Site:
         elif isinstance(effect, View):
             self.disk.keep(effect)
             self._world.on_view(now, self.site, effect.view, effect.members, effect.primary)
+            if not effect.primary and not self.left and self.machine is not None and self.machine.removed():
+                self.left = True
+                self._world.on_leave(now, self.site)
         elif isinstance(effect, GroupView):
             self._world.on_group(now, self.site, effect.group, effect.view, effect.members)
         else:

@@ -56,6 +56,9 @@ class Surroundings(ABC):
     def on_view(self, now: Micros, site: SiteId, view: int, members: list[SiteId], primary: bool) -> None: ...
 
     @abstractmethod
+    def on_leave(self, now: Micros, site: SiteId) -> None: ...
+
+    @abstractmethod
     def on_group(self, now: Micros, site: SiteId, group: GroupId, view: int, members: list[SiteId]) -> None: ...
 
     @abstractmethod

@@ -288,7 +288,8 @@ class World(Surroundings):
             self.trace.append(site, now, "crash")
 
     def on_leave(self, now: Micros, site: SiteId) -> None:
-        """Its application has asked to leave: from here on nothing is owed to it."""
+        """Its application has asked to leave, or was told that the site is removed: from here on nothing is owed to
+        it."""
         if self.trace is not None:
             self.trace.append(site, now, "leave")
 

@@ -132,6 +132,19 @@ def test_without_a_quorum_rule_the_last_one_goes_on_alone(options: dict[str, Any
     assert ends(simulation) == {60}
 
 
+@pytest.mark.parametrize("options", [{"quorum": "none"}, {"classic": True}])
+def test_without_a_quorum_rule_two_parts_go_on_apart(options: dict[str, Any]) -> None:
+    """What the paper assumes away: the network is divided for a while, and afterwards there are two groups."""
+    faults: list[dict[str, Any]] = [
+        {"at_us": SECOND // 2, "partition": [["a"], ["b", "c"]]},
+        {"at_us": 4 * SECOND, "heal": True},
+    ]
+    document = story(faults, messages=100, sites=3)
+    assert [sorted(members) for _, members in last_views(acted(document))] == [[0, 1, 2]]
+    apart = ran({**document, "options": options})[1]
+    assert sorted(sorted(members) for _, members in last_views(apart)) == [[0], [1, 2]]
+
+
 def test_a_site_too_far_behind_is_told_and_starts_afresh() -> None:
     faults = [{"at_us": SECOND // 2, "crash": ["c"]}, {"at_us": 8 * SECOND, "recover": ["c"]}]
     document = story(faults, messages=1_000, sites=3)

@@ -1,10 +1,13 @@
 """Planted bugs in `counter_token`: a bounded swarm finds each, or a few random walks, or a story told for it."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from tests.mutation import mutated
+from tests.protocols.test_walk_kinds import OVERLAPPING
+from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.sim.swarm.swarm import first_failure
 from tocsin.sim.transcript import perform
@@ -62,6 +65,43 @@ MUTANTS = {
 def test_planted_bug_is_caught(name: str) -> None:
     module, old, new = MUTANTS[name]
     assert first_failure(mutated(PROTOCOL, FOLDER + module, old, new), SEEDS) is not None
+
+
+Walks = tuple[int, int, list[list[int]] | None, Collection[str]]  # sites, messages, groups, kinds of things
+SOME = 40
+EVERYTHING = ("leave", "wipe", "restore", "dead")
+WALKED: dict[str, tuple[str, str, str, Walks]] = {
+    "keeps what a destination lacks": (
+        "views",
+        "            if place not in mine:\n                return kept\n",
+        "            if place not in mine:\n                pass\n",
+        (4, 8, OVERLAPPING, EVERYTHING),
+    ),
+    "forgets after a crash what was ordered": (
+        "recalling",
+        "                self._circulation.settle(slot, ring.view)\n",
+        "",
+        (3, 6, None, ()),
+    ),
+    "never sends the token again": (
+        "circulation",
+        """\
+        if self._unanswered == ROUND_REISSUE:
+            self._relay.flood([following], token)
+        else:
+            self._send_token(token)
+""",
+        "",
+        (4, 6, None, EVERYTHING),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_planted_bug_is_caught_by_walks(name: str) -> None:
+    module, old, new, (sites, messages, groups, kinds) = WALKED[name]
+    mutant = mutated(PROTOCOL, FOLDER + module, old, new)
+    assert first_wrong_walk(mutant, sites, messages, range(SOME), {}, groups, kinds) is not None
 
 
 def test_ignores_what_was_voted_for() -> None:

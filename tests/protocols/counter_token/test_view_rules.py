@@ -80,6 +80,12 @@ def test_those_who_voted_for_the_largest_view_say_what_is_kept_and_its_own_is_ke
     assert kept({A: old, B: undecided}, later) == (0, [200, 201])
 
 
+def test_who_voted_for_an_older_view_only_takes_nothing_away() -> None:
+    """It was not there, and cannot know what the members of the last view have delivered."""
+    last = view(11)
+    assert kept({A: promise("+++", last), B: promise("...", view(10))}, last) == (0, [200, 201, 202])
+
+
 def test_who_is_left_out_finds_how_its_view_ended() -> None:
     following = proposed({A: promise("+++", ordered=201), B: promise("++-")})
     mark = following.marks[-1]

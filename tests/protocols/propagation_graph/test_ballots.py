@@ -17,6 +17,7 @@ FOUR = [[0, 1, 2, 3], [1, 2], [2, 3]]
 NOT_KEPT = ("ballots", "        self._records.persist(Promised(number, ballot))\n", "")
 NOT_READ = ("non_atomic", "            self._ballots.recall_promise(record)\n", "")
 VOTES_FORGOTTEN = ("votes", "    if voted is not None:\n        return voted\n", "")
+OWN_VOTE = ("proposal", "return 2 * len(self._accepts) > self._sites", "return True")
 NO_MAJORITY = ("votes", "    return 2 * len(reporters) > sites\n", "    return True\n")
 NOT_ENDED = ("stage", "        self.ended = True\n", "")
 
@@ -44,6 +45,13 @@ def test_a_manager_that_forgets_votes() -> None:
     story = (STORIES / f"{name}.txt").read_text()
     assert len(graphs_decided(story, None)) == 1
     assert len(graphs_decided(story, VOTES_FORGOTTEN)) == 2
+
+
+def test_a_vote_of_its_own_is_a_majority() -> None:
+    """The manager decides alone, and the next one, who cannot know of it, decides on something else."""
+    story = (STORIES / "propagation_graph/a-promise-survives-a-crash.txt").read_text()
+    assert len(graphs_decided(story, None)) == 1
+    assert len(graphs_decided(story, OWN_VOTE)) == 2
 
 
 def test_edges_of_a_decided_graph_that_still_count() -> None:

@@ -30,8 +30,8 @@ BUGS = [
     Bug(
         "takes submissions in the order they come",
         "primary",
-        "        place = self._places.following(group, source)\n        submit = ",
-        "        place = min(self._submissions._stream(group, source).early, default=0)\n        submit = ",
+        "        place = self._places.following(group, source)\n        self._submissions.",
+        "        place = min(self._submissions._stream(group, source).early, default=0)\n        self._submissions.",
         0,
     ),
     Bug(
@@ -79,8 +79,8 @@ BUGS = [
     Bug(
         "the manager closes before its own parent does",
         "atomic",
-        "while following is not None and self._graphs.present.parent < 0 and self._maybe_close(now, following):",
-        "while following is not None and self._maybe_close(now, following):",
+        "        while self._is_above_all():\n",
+        "        while True:\n",
         0,
     ),
     Bug(
@@ -119,22 +119,14 @@ BUGS = [
         "closing",
         "            self._places.take_back(record)\n",
         "",
-        23,
-        "non_atomic",
-    ),
-    Bug(
-        "a vote of its own is a majority",
-        "proposal",
-        "return 2 * len(self._accepts) > self._sites",
-        "return True",
-        96,
+        29,
         "non_atomic",
     ),
     Bug(
         "decides about a group of which nobody reports",
         "votes",
-        "        if live and not [site for site in live if site in reporters]:\n            return False\n",
-        "",
+        "finals.append(OPEN if live_members(present, group) else 0)",
+        "finals.append(0)",
         25,
         "non_atomic",
     ),
@@ -157,9 +149,9 @@ BUGS = [
     Bug(
         "who is left out and does not know it is told that all is well",
         "non_atomic",
-        "self._decided.send(source, null.graph + 1)",
+        "self._decided.send_after(source, null.graph)",
         "self._outbox.send(source, Ack(null.graph, 0, null.end, null.end, null.stable, ()))",
-        0,
+        28,
         "non_atomic",
     ),
     Bug(

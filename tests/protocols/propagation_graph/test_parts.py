@@ -79,7 +79,7 @@ def test_places_go_back_and_are_counted() -> None:
     assert places.following(0, 2) == 1
     _, graphs = site(1, Recorder(), [[0, 2], [1, 2]])
     before = graphs.present.graph
-    joined = successor(graphs.decision(), [(0, 1, 2), (1, 2)], {}, 0, 3, AS_FOUND)
+    joined = successor(graphs.decision(), [(0, 1, 2), (1, 2)], {}, 0, 3, AS_FOUND, {})
     places.join(before, graphs.graph_of(joined))
     assert places.uncounted() == [0] and places.joined_in(0) == 1
     places.on_counted(Counted(0, ((2, 5), (0, 3))))
@@ -159,7 +159,7 @@ def test_what_a_root_may_not_have_opened_comes_with_the_next_graphs_and_has_a_li
 def test_a_backup_manager_asks_for_promises_and_keeps_what_was_voted_for() -> None:
     outbox = Recorder()
     graphs, manager = managing(2, outbox)
-    voted = successor(graphs.decision(), [(0, 1), (1, 2)], {0: 1}, 0, 3, graphs.balance)
+    voted = successor(graphs.decision(), [(0, 1), (1, 2)], {0: 1}, 0, 3, graphs.balance, {})
     manager.note_change(0, 2, Change(0, 1, (0, 1)))
     prepare = outbox.sent[0][1]
     assert isinstance(prepare, Prepare) and prepare.number == 1 and prepare.ballot > FAST
@@ -173,22 +173,24 @@ def test_a_backup_manager_asks_for_promises_and_keeps_what_was_voted_for() -> No
 
 def test_a_tree_that_a_change_does_not_touch_stays() -> None:
     first = first_decision([[0, 1], [2, 3], [4, 5]], 0, True)
-    second = successor(first, [(0, 1), (2, 3), (4,)], {0: 1}, 0, 6, AS_FOUND)
+    second = successor(first, [(0, 1), (2, 3), (4,)], {0: 1}, 0, 6, AS_FOUND, {})
     assert (second.since, second.concerned) == ((0, 0, 1), (4,))
     assert not ends_tree(second, first, 0) and ends_tree(second, first, 4) and ends_tree(second, first, 5)
-    third = successor(second, [(0, 1), (), (4, 5)], {0: 2}, 0, 6, AS_FOUND)
+    third = successor(second, [(0, 1), (), (4, 5)], {0: 2}, 0, 6, AS_FOUND, {})
     assert third.since == (0, 2, 2) and third.concerned == (2, 4, 5)  # 5 was in no group: nobody is above it
     assert third.knowing == ((0, 0), (3, 2), (5, 2))
-    fourth = successor(third, [(0, 1), (0, 3), (4, 5)], {0: 3}, 0, 6, AS_FOUND)
+    fourth = successor(third, [(0, 1), (0, 3), (4, 5)], {0: 3}, 0, 6, AS_FOUND, {})
     assert fourth.knowing[1] == (3, 2)  # 2 was the last to order messages of the group that is made again
 
 
 def watching(number: int, outbox: Recorder) -> tuple[Graphs, Detector, Wishes, DecidedGraphs]:
     setup, graphs = site(number, outbox)
-    detector = Detector(setup, OPTIONS, graphs, Outlets(OPTIONS, graphs), outbox)
+    detector = Detector(setup, OPTIONS, graphs, Outlets(setup, OPTIONS, graphs), outbox)
     decided = DecidedGraphs(outbox)
     asked = AskedChanges(number, Records(outbox, RECORDS_MAX))
-    standing = Standing(setup, graphs, SourcePlaces(number), decided, outbox)
+    standing = Standing(
+        setup, graphs, SourcePlaces(number), decided, GraphBallots(setup, Records(outbox, 4096)), outbox
+    )
     return graphs, detector, Wishes(setup, OPTIONS, graphs, detector, decided, standing, asked, outbox), decided
 
 

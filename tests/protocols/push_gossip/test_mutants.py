@@ -26,8 +26,8 @@ MUTANTS = {
 
 WASTEFUL = {
     "ignores acknowledgements": (
-        "            self._drop_neighbour(message.origin, message.seqno, source)\n        self",
-        "            pass\n        self",
+        "            self._drop_neighbour(message.origin, message.seqno, source)\n        elif",
+        "            pass\n        elif",
     ),
     "sends back to where it came from": ("if site not in (self._site, source, data.origin)", "if site != self._site"),
 }

@@ -114,9 +114,14 @@ def test_a_link_that_works_in_one_direction_only_is_known_for_that_direction() -
     run_until(simulation, 60 * PERIOD_US)
     for machine in machines(simulation):
         assert link_key(3, 2, 5) not in estimates(machine, 5) and link_key(2, 3, 5) in estimates(machine, 5)
-    assert reached_over(simulation, 3) == [4] and reached_over(simulation, 2) == [1, 3]
+    assert reached_over(simulation, 3) == [4]
+    assert network_model.links is not None
+    network_model.links.fail(1)  # between 1 and 2: now the direction that is left is needed
+    run_until(simulation, 100 * PERIOD_US)
+    assert reached_over(simulation, 2) == [3]
+    network_model.links.repair(1)
     network_model.carrier.conditions.heal()
-    run_until(simulation, 90 * PERIOD_US)
+    run_until(simulation, 140 * PERIOD_US)
     for machine in machines(simulation):
         assert link_key(3, 2, 5) in estimates(machine, 5)
 

@@ -30,7 +30,7 @@ def test_a_loss_at_any_point() -> None:
 def test_a_crash_at_any_point() -> None:
     """The two that are left notice, gather, exchange, install a ring, and deliver in it what the old one left."""
     limits = Limits(crashes=1, recoveries=0)
-    assert explored(small(PROTOCOL, 3, 1, 150_000, {**BRISK, "beacon_us": 1_000_000}), limits).stands_for > 50_000
+    assert explored(small(PROTOCOL, 3, 1, 300_000, {**BRISK, "beacon_us": 1_000_000}), limits).stands_for > 50_000
 
 
 # Who comes back gathers a new ring by messages alone: no timer but that of an idle token need fire. While it is away

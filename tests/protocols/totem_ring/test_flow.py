@@ -48,5 +48,5 @@ def test_a_rotation_broadcasts_no_more_than_the_window() -> None:
 
 def test_a_mutant_that_does_not_look_at_the_others_floods_the_ring() -> None:
     module = "tocsin.protocols.baselines.totem_ring.circulation"
-    greedy = mutated(PROTOCOL, module, "max(0, self._window - before)", "self._window")
+    greedy = mutated(PROTOCOL, module, "self._window - before", "self._window")
     assert most_in_a_rotation(greedy, {"burst": 50, "window": WINDOW}) > WINDOW

@@ -33,8 +33,8 @@ MUTANTS = {
     ),
     "forgets its queue in a new ring": (
         "store",
-        "self._records.fold([self._installed(), *self.queue.records()])",
-        "self._records.fold([self._installed()])",
+        "self._records.fold([*self._lasting(), *self.queue.records()])",
+        "self._records.fold(self._lasting())",
     ),
     "leaves the old ring's rest undelivered": ("recovery", "        self._store.deliver_rest(companions)\n", ""),
     "answers no request": (
@@ -43,6 +43,23 @@ MUTANTS = {
         "pass",
     ),
 }
+
+LOST_DISKS = {
+    "tells nothing of what it has missed": (
+        "absence",
+        "                self._outbox.missed(THE_GROUP, origin, start, end - start)\n",
+        "                pass\n",
+    ),
+    "numbers its messages from 0": ("store", "Queue(site, setup.first_seqno)", "Queue(site, 0)"),
+    "forgets what was delivered in earlier rings": ("store", "History(self.history.marks())", "History(())"),
+}
+
+
+@pytest.mark.parametrize("name", LOST_DISKS)
+def test_planted_bug_is_caught_by_walks_in_which_disks_are_lost(name: str) -> None:
+    module, old, new = LOST_DISKS[name]
+    mutant = mutated(PROTOCOL, FOLDER + module, old, new)
+    assert first_wrong_walk(mutant, 3, 4, range(300), kinds=["wipe"]) is not None
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -2,13 +2,18 @@
 
 from tests.protocols.recording import Recording
 from tocsin.core.data import Sent
-from tocsin.core.message import RECORDS_MAX
+from tocsin.core.machine import Setup
+from tocsin.core.records import Records
+from tocsin.core.rng import Rng
+from tocsin.protocols.baselines.totem_ring.absence import Absence
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.gathering import Gathering
 from tocsin.protocols.baselines.totem_ring.messages import Commit, Item, Past, Token
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.passing import Passing
 from tocsin.protocols.baselines.totem_ring.queue import Queue
 from tocsin.protocols.baselines.totem_ring.store import Store
+from tocsin.sim.disk import Disk
 
 TOKEN = Token(0, 0, 1, 0, 0, -1, (), 0)
 
@@ -20,7 +25,7 @@ def item(origin: int, seqno: int) -> Item:
 def test_the_token_is_sent_again_until_there_is_a_sign_of_it() -> None:
     outbox = Recording()
     passing = Passing(20, 400, outbox)
-    passing.pass_on(0, 1, TOKEN)
+    passing.pass_on(0, 1, TOKEN, 0)
     passing.retry(20)
     assert outbox.heard() == ["send 1 Token", "set RETRY 0 at 20", "send 1 Token", "set RETRY 0 at 40"]
     passing.arrived()
@@ -28,14 +33,25 @@ def test_the_token_is_sent_again_until_there_is_a_sign_of_it() -> None:
     assert outbox.heard() == ["cancel RETRY 0"]
 
 
+def test_who_passes_a_token_on_waits_for_as_long_as_the_others_may_hold_it() -> None:
+    outbox = Recording()
+    passing = Passing(20, 400, outbox)
+    passing.pass_on(0, 1, TOKEN, 30)
+    passing.retry(50)
+    passing.expect_return(50, 3, 30)
+    assert outbox.heard()[1::2] == ["set RETRY 0 at 50", "set RETRY 0 at 100"]
+    passing.expect_return(50, 3, 30)
+    assert outbox.heard() == [f"set LOST 0 at {50 + 400 + 3 * 4 * (20 + 30)}"]
+
+
 def test_a_token_may_be_away_the_longer_the_more_members_there_are() -> None:
     outbox = Recording()
-    Passing(20, 400, outbox).expect_return(1_000, 3)
+    Passing(20, 400, outbox).expect_return(1_000, 3, 0)
     assert outbox.heard() == [f"set LOST 0 at {1_000 + 400 + 3 * 4 * 20}"]
 
 
 def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:
-    queue = Queue(0)
+    queue = Queue(0, 0)
     for seqno in range(3):
         queue.recall(Sent(0, seqno, b""))
     queue.recall_placed(item(1, 0))  # another's
@@ -46,7 +62,10 @@ def test_a_queue_after_a_restart_holds_what_had_found_no_place() -> None:
 
 def stored(outbox: Recording, safe_only: bool, places: dict[int, int]) -> Store:
     """The store of site 0 of three with a message at each place, by origin."""
-    store = Store(0, 3, [[0, 1, 2]], safe_only, RECORDS_MAX, outbox)
+    options = TotemRingOptions(delivery="safe" if safe_only else "agreed")
+    setup = Setup(0, 3, [0, 1, 2], [[0, 1, 2]], options, Rng(0), Disk(1), None)
+    records = Records(outbox, options.records_max)
+    store = Store(setup, options, records, Absence(setup, options.join_us, records, outbox), outbox)
     for place, origin in places.items():
         store.store(place, item(origin, place))
     outbox.heard()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.protocols.walks import first_wrong_walk
 from tocsin.cli.main import main
 from tocsin.protocols.tree_ack import PROTOCOL
 from tocsin.protocols.tree_ack.machine import TreeAck
@@ -152,3 +153,23 @@ def test_a_wiped_site_comes_back_as_a_new_one() -> None:
 def test_explored(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explore", str(HERE / words[0]), *words[1:]]) == 0
     assert "every promise kept" in capsys.readouterr().out
+
+
+OVERLAPPING = [[0, 1, 2], [1, 2, 3], [0, 3], [2]]
+DISKS = ["wipe", "restore", "dead"]
+
+
+@pytest.mark.parametrize(
+    ("seed", "small", "groups"),
+    [
+        (11, False, OVERLAPPING),  # a root outside its group has lost its disk: nobody was told that all is complete
+        (19, False, OVERLAPPING),  # the only member has lost what a root outside the group has let go
+        (2, True, OVERLAPPING),
+        (16, True, OVERLAPPING),
+        (56, True, None),  # a message is held whose predecessor was on a lost disk alone
+    ],
+)
+def test_what_a_lost_disk_leaves_behind(seed: int, small: bool, groups: list[list[int]] | None) -> None:
+    messages = 6 if groups is None else 8
+    options = PROTOCOL.small if small else {}
+    assert first_wrong_walk(PROTOCOL, 4, messages, range(seed, seed + 1), options, groups, DISKS) is None

@@ -45,7 +45,7 @@ def any_message(rng: Rng) -> Message:
         case 1:
             return Ack(rng.below(3), number(rng), number(rng), numbers(rng))
         case 2:
-            return Complete(rng.below(3), number(rng), number(rng), number(rng), numbers(rng))
+            return Complete(rng.below(3), number(rng), number(rng), number(rng), numbers(rng), number(rng))
         case 3:
             return Hello(number(rng), vector(rng))
         case 4:
@@ -61,7 +61,8 @@ def any_message(rng: Rng) -> Message:
             return Noted(rng.below(3), number(rng), number(rng), number(rng))
         case 8:
             few = [(rng.below(5), rng.below(5), rng.below(5), (rng.below(5), rng.below(5))) for _ in range(3)]
-            return Links(tuple(few), tuple([(rng.below(5), rng.below(1 << 59)) for _ in range(rng.below(4))]))
+            seeks = [(rng.below(5), rng.between(0, (1 << 59) - 1)) for _ in range(rng.below(4))]
+            return Links(tuple(few), tuple(seeks))
         case 9:
             path = (*numbers(rng), 0) if rng.chance(0.5) else numbers(rng)
             return Relay(path, rng.below(4), number(rng), Probe(rng.chance(0.5)))

@@ -25,6 +25,7 @@ from msgspec import Meta
 from tocsin.core.errors import InputError
 from tocsin.live.errors import Damaged, StorageFailed
 from tocsin.live.storage.disk import Disk, disk_error
+from tocsin.live.undecodable import UNDECODABLE
 
 SLOT_BYTES: Final = 128 << 10  # a cursor over a thousand groups fits; only what it takes is written
 CONSUMERS_MAX: Final = 64  # of a member
@@ -148,7 +149,7 @@ def _slot_of(data: bytes) -> _Slot | None:
         return None
     try:
         return _decoder.decode(body)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+    except UNDECODABLE:
         return None
 
 

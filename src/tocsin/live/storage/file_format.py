@@ -39,6 +39,7 @@ from tocsin.live.storage.log_format import (
     Place,
     Snapshot,
 )
+from tocsin.live.undecodable import UNDECODABLE
 
 MAGIC: Final = b"tWA4"  # of a file; the last character is the format's version
 BLOCK: Final = 4096  # what a disk loses, it loses in such pieces: header and slots have one each
@@ -90,7 +91,7 @@ def decode_header(path: Path, data: bytes) -> tuple[FileHeader, int] | None:
         return None
     try:
         return _header_decoder.decode(data[_HEADER.size : end]), check
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return None
 
 
@@ -178,7 +179,7 @@ def decode_batch(secret: bytes, offset: int, before: int, data: memoryview) -> B
         return None
     try:
         operations = _operations_decoder.decode(data[HEAD.size : HEAD.size + length])
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         return None
     if contents != sum(size for op in operations.ops for size, _ in contents_of(op)):
         return None

@@ -10,6 +10,7 @@ import msgspec
 from tocsin.core.errors import InputError
 from tocsin.live.errors import AlreadyRunning
 from tocsin.live.storage.disk import Disk
+from tocsin.live.undecodable import UNDECODABLE
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +48,7 @@ def read_identity(site_dir: Path, disk: Disk | None = None) -> Identity:
         identity = msgspec.json.decode((Disk() if disk is None else disk).read_whole(path), type=Identity)
     except OSError as error:
         raise InputError(f"{path}: expected a member's data folder: {(error.strerror or str(error)).lower()}") from None
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise InputError(f"{path}: {error}") from None
     if identity.site not in identity.sites:
         raise InputError(f"{path}: `site`: expected one of `sites`, found `{identity.site}`")

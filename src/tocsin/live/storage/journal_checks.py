@@ -12,6 +12,7 @@ import xxhash
 
 from tocsin.live.errors import Damaged
 from tocsin.live.storage.disk import Disk
+from tocsin.live.undecodable import UNDECODABLE
 
 READ_BYTES: Final = 1 << 20  # at once
 
@@ -36,7 +37,7 @@ def read_check(disk: Disk, folder: Path, file: int) -> FileCheck | None:
         return None
     try:
         return msgspec.json.decode(disk.read(descriptor, READ_BYTES, 0), type=FileCheck)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNDECODABLE):
         return None
     finally:
         disk.close(descriptor)

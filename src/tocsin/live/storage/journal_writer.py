@@ -20,6 +20,7 @@ from tocsin.live.storage.journal_columns import group_name
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
+from tocsin.live.undecodable import UNDECODABLE
 from tocsin.traces.columns import first_line
 from tocsin.traces.rows import CRASH, LEAVE
 from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS
@@ -132,7 +133,7 @@ def _standing_in(reader: Any, path: Path) -> Standing:
         )
     try:
         return msgspec.json.decode((reader.schema.metadata or {})[STANDING_KEY], type=Standing)
-    except (KeyError, msgspec.MsgspecError):
+    except (KeyError, *UNDECODABLE):
         raise InputError(f"{path}: expected a file of a journal, found no `{STANDING_KEY.decode()}` in it") from None
 
 

@@ -30,6 +30,7 @@ import msgspec
 
 from tocsin.live.known import Known
 from tocsin.live.register import Register
+from tocsin.live.undecodable import UNDECODABLE
 
 WORD_BYTES: Final = 16
 NO_WORD: Final = bytes(WORD_BYTES)
@@ -173,7 +174,7 @@ class Meetings:
         """A greeting that opened under this session."""
         try:
             greeting = _decode(body)
-        except msgspec.MsgspecError:
+        except UNDECODABLE:
             return Heard()
         about = greeting.about
         if about.who.site != peer:

@@ -9,12 +9,11 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from tocsin.live.clock import now_us
 from tocsin.live.group_config import Group
 from tocsin.live.known import Known
 from tocsin.live.register import Register
+from tocsin.live.undecodable import UNDECODABLE
 from tocsin.live.wire import kernel_filter, wire_messages
 from tocsin.live.wire.datagrams import ASK_AFTER_US
 from tocsin.live.wire.inject import Injector
@@ -185,7 +184,7 @@ class Wire:
                 self._on_news(sender, wire_messages.decode_news(body))
             else:
                 self.receiver.drop("decode")
-        except msgspec.MsgspecError:
+        except UNDECODABLE:
             self.receiver.drop("decode")
 
     # Meeting

@@ -14,8 +14,9 @@ def limits_of(options: CoordinatorTreeOptions, sites: int, groups: int, multicas
         held=options.retain * streams,
         held_at_rest=0 if options.report_periods else options.retain * streams,  # without reports nothing is stable
         records=options.records_max + 2 * options.retain * streams,
-        log_at_rest=2 * options.records_max  # a trim lags one checkpoint behind
-        + (0 if options.report_periods else options.retain * streams),
+        log_at_rest=options.records_max
+        if options.report_periods
+        else 2 * options.records_max + options.retain * streams,  # a trim lags one checkpoint behind
         first=multicast,
         idle_per_second=multicast * periods
         + reports
@@ -24,5 +25,6 @@ def limits_of(options: CoordinatorTreeOptions, sites: int, groups: int, multicas
         + 2 * per_second(options.probe_us),  # announced, described, told; probes
         lost=1,  # sent again, once; asked for in the same words as others
         upset=4 * others,  # a tree is made: probes, descriptions, announcements
+        kept=options.retain,
         rest_us=(options.report_periods + 3) * options.delta_us,
     )

@@ -314,6 +314,7 @@ class CoordinatorTree(Machine):
             if self._until_measure == 0:
                 self._until_measure = self._measure_periods
                 self._measure(now)
+        self._storage.maybe_release(self._streams.all)
         self._outbox.set_timer(PERIOD, 0, now + self._delta_us)
 
     def _end_renewal(self) -> None:

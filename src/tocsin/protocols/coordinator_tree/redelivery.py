@@ -38,6 +38,8 @@ PROBE: Final = "PROBE"  # key 0: all searches of the site move on together
 GAP: Final = "GAP"  # key: the stream; a gap is no longer a mere reordering
 FILL: Final = "FILL"  # key: the stream; the next batch of redeliveries
 
+FIRST_BATCHES: Final = 2  # under way before the first report: of 64 messages of 1,400 bytes, what a socket buffers
+
 
 class Redelivery:
     """Decides for one site, for every stream; what it knows of a stream is in the stream's `Seat`."""
@@ -247,7 +249,7 @@ class Redelivery:
 
     def _owe(self, now: Micros, stream: Stream, site: SiteId, numbers: RangeSet) -> None:
         seat = stream.seat
-        seat.fills.begin_with(self._fill_batch)
+        seat.fills.begin_with(FIRST_BATCHES * self._fill_batch)
         seat.fills.owe(site, numbers)
         self._maybe_fill(now, stream)
 

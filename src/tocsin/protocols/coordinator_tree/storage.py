@@ -30,6 +30,8 @@ class Storage:
         self.numbers.resume(first_seqno)
         self.next_position: list[int] = [0] * groups  # by group: where the next delivery goes in the log
         self._needed_from: list[int] = [0] * groups  # by group: from the last checkpoint
+        self._released: list[int] = [0] * groups  # by group: what the log may have let go, from the one before
+        self._records_max = records_max
 
     # Writing
 
@@ -47,11 +49,20 @@ class Storage:
         """Fold the records once they are many compared with what has to be written again."""
         if not self._records.are_many(0):
             return False
-        kept = 0
-        for stream in streams:
-            kept += len(stream.kept)
-        if not self._records.are_many(2 * kept):
+        if not self._records.are_many(2 * _kept(streams)):
             return False
+        self._checkpoint(streams)
+        return True
+
+    def maybe_release(self, streams: list[Stream]) -> bool:
+        """Where all is stable, let go of a log that grew while much was kept: by two checkpoints, a period apart."""
+        held = max([self.next_position[group] - self._released[group] for group in range(len(self._released))])
+        if held <= self._records_max or _kept(streams) > 0:
+            return False
+        self._checkpoint(streams)
+        return True
+
+    def _checkpoint(self, streams: list[Stream]) -> None:
         needed_from = list(self.next_position)
         records: list[Record] = []
         for stream in streams:
@@ -72,8 +83,8 @@ class Storage:
         for group in range(len(needed_from)):
             # A trim may be quicker than the disk: only what the checkpoint before this one let go is let go
             self._outbox.trim(group, self._needed_from[group])
+        self._released = self._needed_from
         self._needed_from = needed_from
-        return True
 
     # Reading back
 
@@ -85,6 +96,7 @@ class Storage:
             if isinstance(record, Summary):
                 self.numbers.resume(max(self.numbers.following, record.next_seqno))
                 self._needed_from = list(record.needed_from)
+                self._released = [self._log.first(group) for group in range(len(self._released))]
             elif isinstance(record, StreamSummary):
                 stream = streams.open(record.group, record.origin)
                 stream.received = rangeset_from_wire(record.received, RANGES_MAX)
@@ -125,3 +137,7 @@ class Storage:
                         stream.keep(number, Kept(entry.seqno, entry.payload, position))
                 position += 1
         self.next_position[group] = end
+
+
+def _kept(streams: list[Stream]) -> int:
+    return sum([len(stream.kept) for stream in streams])

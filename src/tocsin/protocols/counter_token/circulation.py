@@ -12,6 +12,7 @@ from tocsin.protocols.counter_token.patience import Patience
 from tocsin.protocols.counter_token.receiving import Receiving
 from tocsin.protocols.counter_token.records import Turn, TurnSlot
 from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.resting import Resting
 from tocsin.protocols.counter_token.ring import CARRIED_CYCLE, STATE_ENTRIES_MAX, Slot
 from tocsin.protocols.counter_token.sending import Sending
 from tocsin.protocols.counter_token.store import Store
@@ -19,7 +20,6 @@ from tocsin.protocols.counter_token.store import Store
 HOLD: Final = "HOLD"  # the token-owner timer
 REISSUE: Final = "REISSUE"  # the next owner has not passed the token
 LOST: Final = "LOST"  # nobody has
-HURRY: Final = "HURRY"  # ask the owner again
 ROUND_REISSUE: Final = 2  # the second time, the token goes by all ways
 
 
@@ -49,14 +49,12 @@ class Circulation:
         self._options = options
         self._flow = Flow(context, sending, receiving)
         self._changes: Changes | None = None
-        self._pass_at_once: bool = options.passes_at_once()
-        self._idle_hold_us: int = options.idle_hold_us_max()
+        self._resting = Resting(context, relay, sending, receiving)
         self._to_all = options.token_to == "all"
         self.holding = False  # it is this site's turn
         self._passed: Token | None = None  # the token this site passed, until a newer one is seen
         self._unanswered = 0  # reissues of it
         self._hurried = False  # somebody asked for the token, or sent data while it rested: pass it round at once
-        self._asked_hurry = False  # this site did, and has not seen the token move since
         self._patience = Patience(options.reissue_us)
 
     def attach(self, changes: Changes) -> None:
@@ -70,7 +68,7 @@ class Circulation:
         ring = self._context.ring
         self._patience.start_view(ring.members)
         self._hurried = False
-        self._asked_hurry = False
+        self._resting.start_view()
         self._relay.start_view()
         if ring.size > 1:
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
@@ -85,8 +83,9 @@ class Circulation:
         """Take no more part in the view."""
         self.holding = False
         self._passed = None
-        for timer in (HOLD, REISSUE, LOST, HURRY):
+        for timer in (HOLD, REISSUE, LOST):
             self._outbox.cancel_timer(timer, 0)
+        self._resting.stop()
 
     # Arrival
 
@@ -128,9 +127,7 @@ class Circulation:
         if self._passed is not None and self._passed is not token:
             self._passed = None
             self._outbox.cancel_timer(REISSUE, 0)
-        if self._asked_hurry:
-            self._asked_hurry = False
-            self._outbox.cancel_timer(HURRY, 0)
+        self._resting.note_moved()
         if ring.size > 1:
             self._patience.note_turn(ring.turn // ring.size)
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
@@ -147,7 +144,7 @@ class Circulation:
         self._archive.release(token.stable)
         self.send_waiting(now)
         if self._sending.unannounced:
-            self._maybe_hurry(now)  # it moved, but rests again
+            self._resting.maybe_hurry(now, False)  # it moved, but rests again
         return True
 
     def commit(self) -> None:
@@ -184,41 +181,11 @@ class Circulation:
         if changes.wanted():
             changes.start(now, [])
             return
-        hold_us = self._hold_us()
+        hold_us = self._resting.hold_us()
         if hold_us <= 0:
             self.end_turn(now)
         else:
             self._outbox.set_timer(HOLD, 0, now + hold_us)
-
-    def _hold_us(self) -> int:
-        """How long to keep the token: not at all while something goes on, up to the idle limit when nothing does."""
-        token = self._context.ring.newest
-        options = self._options
-        busy_us = 0 if self._pass_at_once else options.token_hold_us
-        if token is None:
-            return busy_us if self._sending.unannounced or self._context.ring.slots else options.token_hold_us
-        rounds = self._idle_rounds(token)
-        if rounds < 1 or self._has_work(rounds):
-            return busy_us
-        return self._resting_us(token, rounds)
-
-    def _idle_rounds(self, token: Token) -> int:
-        ring = self._context.ring
-        return (token.cycle * ring.size + token.position - token.changed) // ring.size
-
-    def _resting_us(self, token: Token, rounds: int) -> int:
-        """T * 2^(2k - 1) after k idle rounds, up to the limit; T while entries wait for somebody."""
-        hold_us: int = self._options.token_hold_us
-        if rounds < 1 or token.state or self._idle_hold_us <= hold_us:
-            return hold_us
-        return min(self._idle_hold_us, hold_us << min(2 * rounds - 1, 24))
-
-    def _has_work(self, rounds: int) -> bool:
-        """Whether this turn can change the state, or data says that another's soon will."""
-        if self._sending.unannounced or (self._receiving.loose > 0 and rounds < 3):
-            return True
-        slots = self._context.ring.slots.values()
-        return len([slot for slot in slots if slot.destination and not slot.counted and not slot.missing]) > 0
 
     def on_own_data(self, now: Micros) -> None:
         """Own messages wait to be announced."""
@@ -227,64 +194,28 @@ class Circulation:
         elif self.holding:
             self.on_work(now)
         else:
-            self._maybe_hurry(now, self._owner_has_data())
+            self._resting.maybe_hurry(now, self._resting.owner_has_data())
 
     def on_repaired(self, now: Micros) -> None:
         """An entry that the token waits for can now be counted."""
         if not self.holding:
-            self._maybe_hurry(now)
-
-    def _maybe_hurry(self, now: Micros, patient: bool = False) -> bool:
-        """Ask for a token that is being held because nothing went on; with patience, only if it stays there."""
-        if not self._pass_at_once or self._asked_hurry or self._context.status != ACTIVE:
-            return False
-        token = self._context.ring.newest
-        if token is None or self._idle_rounds(token) < 1 or self._context.ring.owner() == self._site:
-            return False
-        self._asked_hurry = True
-        if patient:
-            self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us // 4)
-        else:
-            self._send_hurry(now)
-        return True
-
-    def _send_hurry(self, now: Micros) -> None:
-        """Ask the owner of an idle token for it."""
-        ring = self._context.ring
-        hurry = Hurry(ring.view, ring.turn)
-        if self._to_all:
-            self._relay.send(ring.owner(), hurry)
-        else:
-            self._relay.multicast(self._context.others, hurry)  # where the token is, is not known
-        self._outbox.set_timer(HURRY, 0, now + self._options.reissue_us)
-
-    def on_hurry_timer(self, now: Micros) -> None:
-        if self._asked_hurry and self._context.status == ACTIVE:
-            self._send_hurry(now)
-
-    def _owner_has_data(self) -> bool:
-        """Whether what is unannounced was sent to the owner, too: unless it is lost, it makes the token move."""
-        if not self._pass_at_once or not self._to_all:
-            return False
-        ring = self._context.ring
-        owner = ring.owner()
-        for seqno in self._sending.unannounced:  # noqa: SIM110  (a generator would not compile to plain code)
-            if owner in ring.destinations[self._sending.own[seqno].group]:
-                return True
-        return False
+            self._resting.maybe_hurry(now, False)
 
     def on_work(self, now: Micros) -> None:
         """Something arrived that the token should know of; the owner passes it on."""
-        if self.holding and self._pass_at_once and self._context.status == ACTIVE:
+        if self.holding and self._resting.passes_at_once and self._context.status == ACTIVE:
             self._hurried = True  # its sender counts on a token that goes round at once
             self._outbox.cancel_timer(HOLD, 0)
             self.end_turn(now)
+
+    def on_hurry_timer(self, now: Micros) -> None:
+        self._resting.on_timer(now)
 
     def on_hurry(self, now: Micros, source: SiteId, hurry: Hurry) -> None:
         ring = self._context.ring
         if self._context.status != ACTIVE or hurry.view != ring.view or source not in ring.place_of:
             return
-        if self.holding and self._pass_at_once:
+        if self.holding and self._resting.passes_at_once:
             self.on_work(now)
         elif self._to_all and hurry.turn < ring.turn and ring.newest is not None:
             self._relay.send(source, ring.newest)  # it has missed that the token moved
@@ -320,7 +251,7 @@ class Circulation:
         self._unanswered = 0
         if ring.size > 1:
             self._send_token(token)
-            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._resting.next_hold_us(token))
         self._take_over(now, token)
 
     def _carried_state(self) -> tuple[StateEntry, ...]:
@@ -399,20 +330,12 @@ class Circulation:
             self._relay.complaints(old.deaf if old is not None else ()),
         )
 
-    def _next_hold_us(self, token: Token) -> int:
-        """How long the next owner may keep the token."""
-        rounds = self._idle_rounds(token)
-        if rounds < 1 and self._pass_at_once:
-            return 0
-        return self._resting_us(token, rounds)
-
     def _lost_us(self) -> int:
         """When the token must have been seen: the longest hold, and all reissues."""
         options = self._options
-        hold_us = max(options.token_hold_us, self._idle_hold_us)
         turns = 1 if self._to_all else self._context.ring.size  # seen at every turn, or only at one's own
         reissue_us = self._patience.reissue_us
-        return turns * (hold_us + (reissue_us << (options.reissues + 1)) + reissue_us)
+        return turns * (self._resting.longest_hold_us() + (reissue_us << (options.reissues + 1)) + reissue_us)
 
     # Loss
 
@@ -429,7 +352,7 @@ class Circulation:
                 self._outbox.cancel_timer(REISSUE, 0)
                 return
             self._unanswered = 0
-            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._next_hold_us(token))
+            self._outbox.set_timer(REISSUE, 0, now + self._patience.reissue_us + self._resting.next_hold_us(token))
             self._outbox.set_timer(LOST, 0, now + self._lost_us())
 
     def on_reissue(self, now: Micros) -> None:

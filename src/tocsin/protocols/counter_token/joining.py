@@ -206,6 +206,9 @@ class Joining:
         context = self._context
         if context.status == LEFT or self.is_removed or context.site in removed.members:
             return
+        if [site for site in removed.members if site >= context.sites]:
+            context.stat_dropped += 1
+            return
         self._installing.freeze()
         self._changing.stop()
         self._catching_up.stop()

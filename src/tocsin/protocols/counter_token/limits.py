@@ -8,7 +8,6 @@ from tocsin.protocols.limits import Limits, per_second
 def limits_of(options: CounterTokenOptions, sites: int, groups: int, multicast: int) -> Limits:
     others = sites - 1
     token = multicast if options.token_to == "all" else 2  # to all, or to the next owner, which answers
-    round_dead = 4 if sites > 2 else 0  # a token round dead links: to the next owner and to the last, two copies each
     hold_us = max(options.idle_hold_us_max(), options.token_hold_us)
     in_bytes = options.buffer_bytes // MESSAGE_OVERHEAD  # a message counts for at least so much
     return Limits(
@@ -16,7 +15,8 @@ def limits_of(options: CounterTokenOptions, sites: int, groups: int, multicast: 
         records=options.records_max + 4 * (in_bytes + options.queue_messages),
         first=multicast + 4 * sites * token,  # two rounds to commit, and two that grow idle
         again_per_second=4 * others * per_second(options.request_us) + token * per_second(options.token_hold_us),
-        idle_per_second=2 * (token + round_dead) * per_second(hold_us) / sites,  # a turn in hold_us, in the end
+        idle_per_second=2 * token * per_second(hold_us) / sites,  # a turn in hold_us, in the end
+        round_dead_per_second=2 * others * per_second(hold_us) / sites,  # one token of a round, over others
         troubled_per_second=4 * others * per_second(options.change_us),  # a view is sought, and asked to be let into
         lost=8,  # requested, sent again; the token again, to everybody
         upset=8 * sites * sites,  # a view: prepared, promised, accepted, decided, and what is fetched

@@ -17,8 +17,9 @@ Paper: Chang, Hwang, "An Ordered and Reliable Broadcast Protocol for Distributed
 | 2.1 (4) links fail without dividing            | `relay.py`                                                    |
 
 The parts, each with its own state: `order.py` (what is ordered, what delivered), `sending.py` (own messages),
-`receiving.py` (messages of others), `circulation.py` (the token), `voting.py` (promises and votes), `changing.py` (the
-next view, by the rules of `views.py`), `installing.py`, `joining.py`, `catching_up.py`, `relay.py`, `store.py`.
+`receiving.py` (messages of others), `circulation.py` (the token), `resting.py` (how long it rests), `voting.py`
+(promises and votes), `changing.py` (the next view, by the rules of `views.py`), `installing.py`, `joining.py`,
+`catching_up.py`, `relay.py`, `store.py`.
 
 We differ from the paper in this:
 - A list is changed by a ballot among the voters (`changing.py`, `views.py`), not by a token that just carries the new
@@ -40,7 +41,7 @@ from tocsin.core.message import Message, Record
 from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.catching_up import FETCH, CatchingUp
 from tocsin.protocols.counter_token.changing import CHANGE, DECIDE, Changing
-from tocsin.protocols.counter_token.circulation import HOLD, HURRY, LOST, REISSUE, Circulation
+from tocsin.protocols.counter_token.circulation import HOLD, LOST, REISSUE, Circulation
 from tocsin.protocols.counter_token.context import ACTIVE, LEFT, Context
 from tocsin.protocols.counter_token.installing import Installing
 from tocsin.protocols.counter_token.joining import JOIN, LEAVE, Joining
@@ -69,6 +70,7 @@ from tocsin.protocols.counter_token.order import Order
 from tocsin.protocols.counter_token.recalling import Recalling
 from tocsin.protocols.counter_token.receiving import COPY, REPAIR, REQUEST, Receiving
 from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.resting import HURRY
 from tocsin.protocols.counter_token.sending import Sending
 from tocsin.protocols.counter_token.store import Store
 from tocsin.protocols.counter_token.views import Wish
@@ -175,6 +177,9 @@ class CounterToken(Machine):
             and self._changing.idle()
             and (self._voting.is_voter() or self._context.site not in dict(self._context.view.voters))
         )
+
+    def removed(self) -> bool:
+        return self._joining.is_removed
 
     def leave(self, now: Micros) -> None:
         self._joining.leave(now)

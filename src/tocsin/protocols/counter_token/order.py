@@ -12,7 +12,7 @@ from typing import Final
 from tocsin.core.data import Data
 from tocsin.core.machine import ANY_ORIGIN, GroupId, SiteId
 from tocsin.core.message import Record
-from tocsin.protocols.counter_token.context import ACTIVE, LEFT, MESSAGE_OVERHEAD, Context
+from tocsin.protocols.counter_token.context import ACTIVE, MESSAGE_OVERHEAD, Context
 from tocsin.protocols.counter_token.history import History
 from tocsin.protocols.counter_token.messages import View
 from tocsin.protocols.counter_token.records import Kept, Known, Ordered, Reached, Run, Waiting
@@ -142,10 +142,10 @@ class Order:
     # Telling of views
 
     def show_view(self, view: int, members: list[SiteId], primary: bool) -> None:
-        """Tell the application. Sites of no group only send: they are members of nothing; they hear when they left."""
+        """Tell the application. Sites of no group are members of nothing; they hear when they are out."""
         context = self._context
         self.shown_view = view
-        if context.is_receiver[context.site] or context.status == LEFT:
+        if context.is_receiver[context.site] or (not primary and context.site not in members):
             self._outbox.install_view(view, [site for site in members if context.is_receiver[site]], primary)
 
     def show_member(self) -> None:

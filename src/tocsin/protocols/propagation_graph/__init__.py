@@ -6,6 +6,7 @@ from tocsin.protocols.propagation_graph.messages import (
     Accept,
     Accepted,
     Ack,
+    Anew,
     Ask,
     Change,
     Close,
@@ -23,11 +24,14 @@ from tocsin.protocols.propagation_graph.messages import (
     Report,
     Submit,
     Supply,
+    Told,
     Wish,
 )
 from tocsin.protocols.propagation_graph.options import RANGES, RETENTION, SMALL, PropagationGraphOptions
 from tocsin.protocols.propagation_graph.records import (
+    Abstains,
     Asked,
+    Begun,
     Closed,
     Counted,
     Decide,
@@ -58,11 +62,13 @@ PROTOCOL: Protocol = Protocol(
         *(Submit, Pass, Close, Null, Ack),
         *(Change, Heard, Ask, Places),
         *(Prepare, Report, Install, Ready, Accept, Accepted, Decided, Hello, Wish, Fetch, Supply, Gone),
+        *(Anew, Told),
     ),
     records=(
         *(Sent, Passed, Opened, Asked, Planned, Counted),
         *(Known, Settled, Staged, Closed, Summary),
         *(Promised, Voted, Learned, Decide, Kept, Lacking, Forgotten),
+        *(Begun, Abstains),
     ),
     ranges=RANGES,
     small=SMALL,

@@ -31,11 +31,19 @@ class Application:
         self._outbox.rollback(record.group, record.origin, record.seqno)
         self._ends[record.group] = self._ends.get(record.group, 0) - 1
 
+    def end(self, group: GroupId) -> int:
+        return self._ends.get(group, 0)
+
     def miss(self, group: GroupId, count: int) -> None:
         """The next messages of the group, so many, will never come."""
         first = self._ends.get(group, 0)
         self._outbox.missed(group, ANY_ORIGIN, first, count)
         self._ends[group] = first + count
+
+    def miss_of(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
+        """So many messages of an origin to the group, from this number on, will never come; which positions they had
+        nobody knows."""
+        self._outbox.missed(group, origin, first, count)
 
     def see_graph(self, before: Stage, stage: Stage) -> None:
         """Another graph is open: who is in this site's groups, where that has changed."""

@@ -22,16 +22,19 @@ from typing import Final
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
+from tocsin.protocols.propagation_graph.anew import Beginning
 from tocsin.protocols.propagation_graph.asked import AskedChanges
+from tocsin.protocols.propagation_graph.behind import BEHIND, Behind
 from tocsin.protocols.propagation_graph.counting import COUNT, Counting
 from tocsin.protocols.propagation_graph.edges import BACKOFF_MAX
 from tocsin.protocols.propagation_graph.held import Held
-from tocsin.protocols.propagation_graph.manager import MANAGE, PUSH, Manager
+from tocsin.protocols.propagation_graph.manager import PUSH, Manager
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
 from tocsin.protocols.propagation_graph.messages import (
     Accept,
     Accepted,
     Ack,
+    Anew,
     Ask,
     Change,
     Close,
@@ -48,15 +51,15 @@ from tocsin.protocols.propagation_graph.messages import (
 )
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.parent import NOT_FOR_US
-from tocsin.protocols.propagation_graph.records import Counted, Opened, Planned, Promised, Voted
+from tocsin.protocols.propagation_graph.records import Abstains, Counted, Opened, Planned, Promised, Voted
 from tocsin.protocols.propagation_graph.recovery import Recovery
 from tocsin.protocols.propagation_graph.soundness import is_sound_configuration, is_sound_tree
 from tocsin.protocols.propagation_graph.stage import Stage
-from tocsin.protocols.propagation_graph.successor import bare, ends_tree, opened_as
+from tocsin.protocols.propagation_graph.successor import bare, ends_tree, incarnation_of, opened_as
+from tocsin.protocols.propagation_graph.telling import MANAGE
 
 CHANGE: Final = "CHANGE"  # a change asked for here is not yet in a graph
-OLD: Final = "OLD"  # after a restart: messages of old graphs are kept here that everybody may have
-BEHIND: Final = "BEHIND"  # this site's tree has ended, and its Close has not come
+OLD: Final = "OLD"  # after a restart: messages from before it are kept here that everybody may have
 
 ASKED_MAX: Final = 3  # times that a manager is asked in vain before the asker is manager itself
 
@@ -69,6 +72,7 @@ class AtomicRecovery(Recovery):
         setup: Setup,
         options: PropagationGraphOptions,
         passing: MessagePassing,
+        beginning: Beginning,
         asked: AskedChanges,
         records: Records,
         outbox: Outbox,
@@ -78,24 +82,20 @@ class AtomicRecovery(Recovery):
         self._resend_us: int = options.resend_us
         self._passing = passing
         self._graphs = passing.graphs
+        self._beginning = beginning
         self._asked = asked
         self._records = records
         self._outbox = outbox
         self._manager = Manager(setup, options, passing.graphs, records, outbox)
         self._counting = Counting(setup, options, passing.graphs, passing.places, records, outbox)
         self._held = Held()
+        self._old: dict[int, int] = {}  # by graph: where the log ended when this life began
         self._change_armed = False  # CHANGE is set
         self._asked_in_vain = 0  # times
-        self._behind_armed = False  # BEHIND is set
-        self._behind = 0  # times that it was
+        self._behind = Behind(setup, options, passing.graphs, outbox)
 
     def is_settled(self) -> bool:
-        return self._manager.is_settled() and not self._is_behind()
-
-    def _is_behind(self) -> bool:
-        """Whether the tree that this site is in has ended."""
-        newest = self._graphs.newest
-        return newest.number > self._graphs.present.number and ends_tree(newest, self._graphs.decision(), self._site)
+        return self._manager.is_settled() and not self._behind.is_behind()
 
     # Starting
 
@@ -108,14 +108,16 @@ class AtomicRecovery(Recovery):
         self.ask(now)
         self._manager.resume(now)
         self._follow(now)
+        self._old = {number: self._graphs.stages[number].end() for number in sorted(self._graphs.stages)}
         self._ask_parents(now)
 
     def _ask_parents(self, now: Micros) -> None:
-        """Of old graphs: a parent that everybody has told everything says no more by itself; ask until it has."""
+        """A parent that has told this site everything says no more by itself, and this site has forgotten what it heard
+        before the restart: ask until it is told again."""
         is_waiting = False
-        for number in sorted(self._graphs.stages):
-            stage = self._graphs.stages[number]
-            if stage is not self._graphs.present and stage.parent >= 0 and stage.log:
+        for number in sorted(self._old):
+            stage = self._graphs.find(number)
+            if stage is not None and stage.parent >= 0 and stage.first < self._old[number]:
                 self._passing.parent.owe_ack(now, stage)
                 is_waiting = True
         if is_waiting:
@@ -125,13 +127,31 @@ class AtomicRecovery(Recovery):
         if isinstance(record, Opened):
             self._recall_opened(record.decision)
         elif isinstance(record, Planned):
-            self._graphs.learn(record.decision)
-            self._manager.recall_newest(record.decision)
-            self._asked.on_graph(record.decision)
-        elif isinstance(record, (Promised, Voted)):
+            self._recall_newest(record.decision)
+        elif isinstance(record, (Promised, Voted, Abstains)):
             self._manager.recall(record)
         elif isinstance(record, Counted):
             self._passing.places.on_counted(record)
+
+    # After a lost disk
+
+    def on_anew(self, now: Micros, source: SiteId, anew: Anew) -> None:
+        self._maybe_learn(now, self._manager.note_anew(now, source, anew.incarnation))
+        self._beginning.answer(source, anew, self._manager.instance(), self._graphs.newest)
+
+    def begin(self, now: Micros, graph: Decision) -> None:
+        newest = self._beginning.newest()
+        self._records.persist(Planned(newest))
+        self._recall_newest(newest)
+        self._passing.outlets.start_graph()
+        if self._site in graph.concerned:
+            self._outbox.send(newest.by, Heard(newest.number, graph.number))
+        self._follow(now)
+
+    def _recall_newest(self, decision: Decision) -> None:
+        self._graphs.learn(decision)
+        self._manager.recall_newest(decision)
+        self._asked.on_graph(decision)
 
     def _recall_opened(self, decision: Decision) -> None:
         if decision.number > 0:
@@ -212,8 +232,7 @@ class AtomicRecovery(Recovery):
         elif timer == OLD:
             self._ask_parents(now)
         elif timer == BEHIND:
-            self._behind_armed = False
-            self._on_behind(now)
+            self._behind.on_timer(now)
         elif timer in (MANAGE, PUSH):
             self._maybe_learn(now, self._manager.on_timer(now, timer))
 
@@ -296,21 +315,6 @@ class AtomicRecovery(Recovery):
             self._learn(now, decision)
         self._outbox.send(source, Heard(self._graphs.newest.number, self._graphs.present.number))
 
-    def _watch_behind(self, now: Micros) -> None:
-        if self._is_behind() and not self._behind_armed:
-            self._behind_armed = True
-            delay = 4 * self._resend_us << min(self._behind, BACKOFF_MAX)
-            self._outbox.set_timer(BEHIND, 0, now + delay)
-
-    def _on_behind(self, now: Micros) -> None:
-        """Perhaps the parent has not heard, and the manager is down."""
-        parent = self._graphs.present.parent
-        if self._is_behind():
-            self._behind += 1
-            if parent >= 0:
-                self._outbox.send(parent, Decided(self._graphs.newest))
-            self._watch_behind(now)
-
     # From one graph to the next
 
     def _maybe_learn(self, now: Micros, decision: Decision | None) -> bool:
@@ -333,12 +337,19 @@ class AtomicRecovery(Recovery):
         self._passing.sources.pump_all(now)
 
     def _follow(self, now: Micros) -> None:
-        """Nobody is above this site: it closes its tree when the graph that ends it is decided."""
-        while self._graphs.present.parent < 0:
+        """If nobody is above this site: it closes its tree when the graph that ends it is decided."""
+        while self._is_above_all():
             following = self._next_graph()
             if following is None or not self._maybe_close(now, following):
                 break
-        self._watch_behind(now)
+        self._behind.watch(now)
+
+    def _is_above_all(self) -> bool:
+        """Whether this site has no parent, or one that has begun anew since and knows nothing of this tree."""
+        parent = self._graphs.present.parent
+        if parent < 0:
+            return True
+        return incarnation_of(self._graphs.newest, parent) > incarnation_of(self._graphs.decision(), parent)
 
     def _next_graph(self) -> Decision | None:
         """The graph that ends this site's tree, if that is decided."""
@@ -372,7 +383,7 @@ class AtomicRecovery(Recovery):
     def _open(self, now: Micros, closed: Stage) -> None:
         """What opening a tree makes this site do."""
         decision = self._graphs.decision()
-        self._behind = 0
+        self._behind.start_graph()
         self._passing.application.see_graph(closed, self._graphs.present)
         self._passing.children.pump_all(now, closed)
         self._passing.children.progress(now, closed)

@@ -3,11 +3,11 @@
 from typing import Final
 
 from tocsin.core.ballots import Ballots
-from tocsin.core.machine import Setup, SiteId
+from tocsin.core.machine import GroupId, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.core.records import Records
 from tocsin.protocols.propagation_graph.messages import Decision
-from tocsin.protocols.propagation_graph.records import Promised, Voted
+from tocsin.protocols.propagation_graph.records import Abstains, Promised, Voted
 
 BALLOT_MAX: Final = 1 << 40  # no honest ballot comes here
 
@@ -20,6 +20,8 @@ class GraphBallots:
         self._records = records
         self.number = 0  # of the graph that they are about
         self.cast: Ballots[Decision] = Ballots(setup.sites)
+        self._abstains_below = 0  # this site has begun anew, and may have voted about these and forgotten it
+        self.lost: tuple[GroupId, ...] = ()  # groups of which nobody knows anything since then
 
     def next_of_own(self) -> int:
         """A ballot of this site's, above all that it has heard of."""
@@ -40,6 +42,20 @@ class GraphBallots:
             self.number = number
             self.cast.start_over()
 
+    # After a lost disk
+
+    def may_vote(self) -> bool:
+        return self.number >= self._abstains_below
+
+    def abstain(self, record: Abstains) -> None:
+        self._abstains_below = record.number
+        self.lost = record.lost
+
+    def keep_lost(self, decision: Decision) -> None:
+        """Groups that are not dead in the graph are as good as new."""
+        dead = [group for group, _ in decision.dead]
+        self.lost = tuple([group for group in self.lost if group in dead])
+
     # Checkpoints
 
     def recall_promise(self, record: Promised) -> None:
@@ -57,9 +73,13 @@ class GraphBallots:
             self.recall_promise(record)
         elif isinstance(record, Voted):
             self.recall_vote(record)
+        elif isinstance(record, Abstains):
+            self.abstain(record)
 
     def fold(self) -> list[Record]:
         records: list[Record] = []
+        if self.lost or not self.may_vote():
+            records.append(Abstains(self._abstains_below, self.lost))
         if self.cast.promised:
             records.append(Promised(self.number, self.cast.promised))
         if self.cast.voted is not None:

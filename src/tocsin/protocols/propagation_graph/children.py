@@ -98,6 +98,10 @@ class Children:
         for child in stage.graph.children:
             self._send_null(stage, child, stage.edges[child])
 
+    def answer(self, stranger: SiteId) -> None:
+        """A sign of life to a site that is nobody's neighbour."""
+        self._outbox.send(stranger, Null(self._graphs.present.number, 0, 0, 0))
+
     def _send_null(self, stage: Stage, child: SiteId, edge: TreeEdge) -> None:
         self._outbox.send(child, Null(stage.number, 0, edge.end, edge.floor))
 

@@ -21,6 +21,7 @@ A method that may decide returns the graph that is decided, or None.
 from typing import Final
 
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
+from tocsin.core.message import Message
 from tocsin.protocols.propagation_graph.ballots import BALLOT_MAX, GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
@@ -44,6 +45,7 @@ from tocsin.protocols.propagation_graph.standing import Standing
 from tocsin.protocols.propagation_graph.wishes import Wishes
 
 GRACE: Final = "GRACE"  # enough waiting for reports
+GRACES_MAX: Final = 7  # more of them than the first: 8 times the shortest in range is the longest round trip in range
 PUSH: Final = "PUSH"  # a manager asks again whoever has not answered
 
 
@@ -79,17 +81,38 @@ class Deciding:
         self._fetching = fetching
         self._outbox = outbox
         self._proposal = Proposal(setup.sites)  # as manager
+        self._graces = 0  # that this ballot has waited for more reports
+        self._graces_wanted = 0  # … and may wait, after sites were left out that answer
         self.next: Decision | None = None  # as survivor: to be the next graph; what is missing is fetched for it
         self._next_from: SiteId = 0  # the manager that says so
+
+    def on_message(self, now: Micros, source: SiteId, message: Message) -> Decision | None:
+        found: Decision | None = None
+        if isinstance(message, Prepare):
+            self.on_prepare(now, source, message)
+        elif isinstance(message, Report):
+            found = self.on_report(now, source, message)
+        elif isinstance(message, Install):
+            found = self.on_install(now, source, message)
+        elif isinstance(message, Ready):
+            found = self.on_ready(source, message)
+        elif isinstance(message, Accept):
+            self.on_accept(source, message)
+        elif isinstance(message, Accepted):
+            found = self.on_accepted(source, message)
+        return found
 
     # The manager: first phase
 
     def prepare(self, now: Micros) -> Decision | None:
-        """Be the manager."""
+        """Be the manager; but not after a lost disk, about a graph that this site may have voted about."""
+        if not self._ballots.may_vote():
+            return None
         present = self._standing.base()
         ballot = self._ballots.next_of_own()
-        self._proposal.start(ballot, present, self._wishes.changes, self._wishes.revivals)
+        self._proposal.start(ballot, present, self._wishes.changes, self._wishes.revivals, self._wishes.anew)
         joined = self._proposal.joined
+        self._graces = 0
         self._promise(present.number + 1, ballot)
         self._proposal.add_report(self._site, self._report(ballot, joined))
         self._outbox.multicast(self._others, Prepare(present.number + 1, ballot, joined))
@@ -133,7 +156,8 @@ class Deciding:
             return Report(self._standing.base().number + 1, ballot, cast.voted_in, voted, (), (), True)
         ranks = [stage.rank(group) for group in range(len(stage.graph.decision.groups))]
         places = self._places.of_groups(joined)
-        return Report(stage.number + 1, ballot, cast.voted_in, voted, tuple(ranks), tuple(places))
+        is_new = not self._ballots.may_vote()
+        return Report(stage.number + 1, ballot, cast.voted_in, voted, tuple(ranks), tuple(places), False, is_new)
 
     def on_prepare(self, now: Micros, source: SiteId, prepare: Prepare) -> None:
         present = self._standing.base().number
@@ -148,6 +172,7 @@ class Deciding:
             self._wishes.on_manager(now)
         elif prepare.ballot == self._ballots.cast.promised and self._proposal.ballot == 0:
             self._outbox.send(source, self._report(prepare.ballot, prepare.joined))  # the first answer was lost
+            self._wishes.on_manager(now)  # or it waits for others
 
     def on_report(self, now: Micros, source: SiteId, report: Report) -> Decision | None:
         proposal = self._proposal
@@ -159,6 +184,18 @@ class Deciding:
         return self._maybe_propose(now, False)
 
     def on_grace_timer(self, now: Micros) -> Decision | None:
+        """Enough waiting; but where those left out come straight back, the network is slower than that: wait longer, or
+        one graph would follow another."""
+        proposal = self._proposal
+        is_early = proposal.ballot != 0 and proposal.decision is None and self._decided.learned is None
+        present = self._standing.base()
+        if is_early and not self._have_all_reported(present):
+            if self._graces < self._graces_wanted:
+                self._graces += 1
+                self._outbox.multicast(self._others, Prepare(present.number + 1, proposal.ballot, proposal.joined))
+                self._outbox.set_timer(GRACE, 0, now + self._grace_us)
+                return None
+            self._graces_wanted = min(2 * self._graces_wanted + 1, GRACES_MAX)
         return self._maybe_propose(now, True)
 
     def _maybe_propose(self, now: Micros, enough: bool) -> Decision | None:
@@ -170,6 +207,8 @@ class Deciding:
         if not proposal.may_decide() or not (enough or self._have_all_reported(present)):
             return None
         self._outbox.cancel_timer(GRACE, 0)
+        if not enough and self._graces == 0:
+            self._graces_wanted = max(0, self._graces_wanted - 1)
         decision = proposal.propose(present)
         self._outbox.multicast(self._others, Install(proposal.ballot, decision))
         self.next = decision
@@ -245,7 +284,8 @@ class Deciding:
         return is_sound_next(decision, self._standing.base(), self._sites)
 
     def on_accept(self, source: SiteId, accept: Accept) -> None:
-        if self._decided.learned is not None or not self._is_sound_next(accept.decision):
+        is_asked = self._decided.learned is None and self._is_sound_next(accept.decision)
+        if not is_asked or not self._ballots.may_vote():
             return
         if self._ballots.cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != self._ballots.cast.voted_in:

@@ -22,4 +22,5 @@ def limits_of(options: PropagationGraphOptions, sites: int, groups: int, multica
         lost=8,
         upset=8 * sites * sites,  # a new graph
         rolls_back=not is_atomic,
+        positions_lost=True,  # only members know them
     )

@@ -9,6 +9,7 @@ Paper: Garcia-Molina, Spauster, "Ordered and Reliable Multicast Communication", 
 | 5.1 dynamic groups              | atomic.py; manager.py, successor.py, counting.py, held.py                      |
 | 5.2.1 non-atomic delivery       | non_atomic.py; detector.py, wishes.py, deciding.py, votes.py, fetching.py      |
 | 5.2.2 atomic delivery           | atomic.py: a site goes on where it left off                                    |
+| a lost disk (not in the paper)  | anew.py                                                                        |
 | the message history, recovery   | records.py, `_recall`, `_fold`; history.py: what a site that is away may need  |
 
 The machine has the message passing protocol, which is the same in both ways to meet failures, and one of the two ways
@@ -20,13 +21,15 @@ Deviations: docs/protocols/propagation_graph.md, "We differ from the paper in".
 from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
+from tocsin.protocols.propagation_graph.anew import ANEW, Beginning
 from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.atomic import AtomicRecovery
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
+from tocsin.protocols.propagation_graph.messages import Anew, Told
 from tocsin.protocols.propagation_graph.non_atomic import NonAtomicRecovery
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
-from tocsin.protocols.propagation_graph.records import Asked, Opened, Summary
+from tocsin.protocols.propagation_graph.records import Asked, Begun, Opened, Summary
 from tocsin.protocols.propagation_graph.recovery import Recovery
 
 
@@ -39,24 +42,27 @@ class PropagationGraph(Machine):
         self._outbox = outbox
         self._records = Records(outbox, options.records_max)
         self._asked = AskedChanges(setup.site, self._records)
-        self._passing: MessagePassing
         self._recovery: Recovery
-        if options.failures == "non_atomic":
-            history = History(options.keep)
-            self._passing = MessagePassing(setup, options, history, self._records, outbox)
+        history = History(options.keep) if options.failures == "non_atomic" else None
+        self._passing = MessagePassing(setup, options, history, self._records, outbox)
+        self._beginning = Beginning(setup, options, self._passing, outbox)
+        if history is not None:
             self._recovery = NonAtomicRecovery(
-                setup, options, self._passing, history, self._asked, self._records, outbox
+                setup, options, self._passing, history, self._beginning, self._asked, self._records, outbox
             )
         else:
-            self._passing = MessagePassing(setup, options, None, self._records, outbox)
-            self._recovery = AtomicRecovery(setup, options, self._passing, self._asked, self._records, outbox)
+            self._recovery = AtomicRecovery(
+                setup, options, self._passing, self._beginning, self._asked, self._records, outbox
+            )
 
     # Questions
 
     def room(self) -> int:
-        return self._passing.outlets.room()
+        return self._passing.outlets.room() if self._beginning.is_over else 0
 
     def quiet(self) -> bool:
+        if not self._beginning.is_over:
+            return False
         return self._asked.is_empty() and self._recovery.is_settled() and self._passing.is_settled()
 
     def groups(self) -> list[list[SiteId]] | None:
@@ -65,6 +71,13 @@ class PropagationGraph(Machine):
     # What happens
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
+        for record in records:
+            if isinstance(record, (Begun, Summary)):
+                self._beginning.recall()
+        if not self._beginning.is_over:
+            self._asked.recall_all(records)
+            self._beginning.ask(now)
+            return
         if not records:
             decision = self._passing.graphs.decision()
             self._records.persist(Opened(decision))
@@ -84,14 +97,50 @@ class PropagationGraph(Machine):
 
     def change_group(self, now: Micros, group: GroupId, members: list[SiteId]) -> None:
         self._asked.ask(group, members)
-        self._recovery.ask(now)
-        self._finish(now)
+        if self._beginning.is_over:
+            self._recovery.ask(now)
+            self._finish(now)
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        self._recovery.on_message(now, source, message)
+        if isinstance(message, Told):
+            if self._beginning.on_told(source, message):
+                self._begin(now)
+        elif not self._beginning.is_over:
+            if isinstance(message, Anew):
+                self._beginning.answer(source, message, 0, self._passing.graphs.newest)
+            return
+        elif isinstance(message, Anew):
+            self._recovery.on_anew(now, source, message)
+        else:
+            self._recovery.on_message(now, source, message)
         self._finish(now)
 
+    def _begin(self, now: Micros) -> None:
+        """This site begins anew: all that it needs to know it has been told."""
+        beginning = self._beginning
+        graph = beginning.graph()
+        assert graph is not None, "that it is decided is part of what is enough"
+        founded = self._passing.graphs.present
+        begun = Begun(graph, beginning.places())
+        abstains = beginning.abstains(graph)
+        self._records.persist(begun)
+        self._records.persist(abstains)
+        self._recall(begun)
+        self._recall(abstains)
+        for group, count in beginning.missed(graph):
+            if count > 0:
+                self._passing.application.miss(group, count)
+        for group, origin, first, count in beginning.missed_of(graph):
+            self._passing.application.miss_of(group, origin, first, count)
+        self._passing.application.see_graph(founded, self._passing.graphs.present)
+        self._asked.begin(dict(beginning.newest().applied))
+        self._recovery.begin(now, graph)
+        self._recovery.ask(now)
+
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
+        if timer == ANEW:
+            self._beginning.ask(now)
+            return
         if not self._passing.on_timer(now, timer, key):
             self._recovery.on_timer(now, timer, key)
         self._finish(now)
@@ -105,7 +154,11 @@ class PropagationGraph(Machine):
 
     def _recall(self, record: Record) -> None:
         """Records are read in the order in which they were written, and do what they did then, without sending."""
-        if isinstance(record, Asked):
+        if isinstance(record, Begun):
+            self._asked.recall_begun()
+            self._passing.begin(record)
+            self._recovery.recall(record)
+        elif isinstance(record, Asked):
             self._asked.recall(record, self._passing.graphs.newest)
         elif not self._passing.recall(record):
             if isinstance(record, Summary):

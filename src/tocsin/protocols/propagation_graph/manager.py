@@ -36,14 +36,15 @@ from tocsin.protocols.propagation_graph.messages import (
 )
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.soundness import is_sound_change, is_sound_configuration
-from tocsin.protocols.propagation_graph.successor import older, successor, with_pending
+from tocsin.protocols.propagation_graph.successor import incarnation_of, older, successor, with_pending
+from tocsin.protocols.propagation_graph.telling import MANAGE, Telling
 
-MANAGE: Final = "MANAGE"  # somebody has not heard of the newest graph
 PUSH: Final = "PUSH"  # a ballot is under way, or a change has to wait
 
 FAST: Final = 1  # the ballot of the manager, which needs no promises; every other is larger
 PLANS_MAX: Final = 16  # graphs that one site may have to open one after another; what would be one more for it waits
 CHANGES_MAX: Final = 1_024  # changes of others that a manager remembers
+ANEW_ASKED_MAX: Final = 3  # times that a site which begins anew asks before somebody else is manager
 IN_VAIN_MAX: Final = 4  # time-outs before a manager tries a larger ballot
 
 
@@ -66,6 +67,8 @@ class Manager:
         self._outbox = outbox
         self._ballots = GraphBallots(setup, records)  # about the graph after the newest
         self._changes: dict[tuple[SiteId, int], Change] = {}  # asked for, by asker and its number; none is in a graph
+        self._anew: dict[SiteId, int] = {}  # incarnations of sites that have begun anew; they are in no graph
+        self._anew_asked: dict[SiteId, int] = {}  # by such a site: how often it asked
         self._ballot = 0  # under way; 0: none
         self._largest = 0  # of the ballots heard of
         self._value: Decision | None = None  # what is proposed in it, once enough have promised
@@ -75,13 +78,11 @@ class Manager:
         self._overruled = 0  # times that another manager had a larger ballot
         self._patient_until: Micros = 0  # another manager is at work
         self._opened: dict[SiteId, int] = {}  # the last graph that each site said it has opened
-        self._unheard: list[SiteId] = []  # who has not confirmed the newest graph, which this site made
-        self._tellings = 0  # time-outs of telling them
-        self._telling = False  # MANAGE is set
+        self._telling = Telling(options.resend_us, graphs, outbox)
         self._pushing = False  # PUSH is set
 
     def is_settled(self) -> bool:
-        return not self._unheard and self._ballot == 0 and not self._changes
+        return self._telling.is_settled() and self._ballot == 0 and not self._changes and not self._anew
 
     # What is wanted
 
@@ -97,6 +98,23 @@ class Manager:
         self._changes[(asker, change.number)] = change
         return self._maybe_start(now)
 
+    def note_anew(self, now: Micros, site: SiteId, incarnation: int) -> Decision | None:
+        """A site has begun anew: what its earlier incarnation wanted is gone. The manager proposes a graph in which it
+        begins; somebody else, one after another, if it asks in vain."""
+        newest = self._graphs.newest
+        if incarnation <= incarnation_of(newest, site):
+            return None
+        for asker, number in sorted(self._changes):
+            if asker == site:
+                del self._changes[(asker, number)]
+        self._opened.pop(site, 0)
+        asked = self._anew_asked.get(site, 0) + 1
+        self._anew_asked[site] = asked
+        if newest.by != self._site and asked <= ANEW_ASKED_MAX + 2 * self._site:
+            return None
+        self._anew[site] = incarnation
+        return self._maybe_start(now)
+
     def _draft(self) -> Decision | None:
         """The next graph with all changes that may come now; None if there is none."""
         last = self._graphs.newest
@@ -104,6 +122,8 @@ class Manager:
         draft: Decision | None = None
         groups = list(last.groups)
         applied = dict(last.applied)
+        if self._anew:
+            draft = with_pending(self._successor(groups, applied), pending)
         for asker, number in sorted(self._changes):
             if number == applied.get(asker, 0):
                 tried = list(groups)
@@ -113,12 +133,16 @@ class Manager:
                 tried[change.group] = change.members
                 counted = dict(applied)
                 counted[asker] = number + 1
-                found = successor(last, tried, counted, self._site, self._sites, self._graphs.balance)
+                found = self._successor(tried, counted)
                 if not self._is_too_much(found, pending):
                     draft = with_pending(found, pending)
                     groups = tried
                     applied = counted
         return draft
+
+    def _successor(self, groups: list[tuple[int, ...]], applied: dict[SiteId, int]) -> Decision:
+        last = self._graphs.newest
+        return successor(last, groups, applied, self._site, self._sites, self._graphs.balance, self._anew)
 
     def _waits_for(self, graph: Older) -> list[SiteId]:
         """The sites that a graph concerns and that may not have opened it."""
@@ -143,9 +167,9 @@ class Manager:
 
     def _maybe_start(self, now: Micros) -> Decision | None:
         """If a graph is wanted and no ballot under way, begin one."""
-        if self._ballot != 0 or not self._changes:
+        if self._ballot != 0 or (not self._changes and not self._anew):
             return None
-        if now < self._patient_until:
+        if now < self._patient_until or not self._ballots.may_vote():
             self._arm_push(now)
             return None
         cast = self._ballots.cast
@@ -189,7 +213,7 @@ class Manager:
             self._outbox.send(source, Hello(newest))
         elif prepare.number <= newest:
             self._outbox.send(source, Decided(self._graphs.newest))
-        elif FAST < prepare.ballot < BALLOT_MAX:
+        elif FAST < prepare.ballot < BALLOT_MAX and self._ballots.may_vote():
             if prepare.ballot > promised:
                 self._give_way(now)
                 self._ballots.promise(prepare.number, prepare.ballot)
@@ -202,7 +226,7 @@ class Manager:
             self._overruled += 1
         patience = 4 * self._resend_us << min(self._overruled, BACKOFF_MAX)
         self._patient_until = now + patience + self._site * self._resend_us
-        if self._changes:
+        if self._changes or self._anew:
             self._arm_push(now)
 
     def on_report(self, now: Micros, source: SiteId, report: Report) -> Decision | None:
@@ -256,7 +280,7 @@ class Manager:
             self._outbox.send(source, Hello(newest))
         elif accept.decision.number <= newest:
             self._outbox.send(source, Decided(self._graphs.newest))
-        elif not self._is_sound(accept.decision) or (accept.ballot == FAST and source != self._graphs.newest.by):
+        elif not self._may_vote_for(source, accept):
             return
         elif cast.promised <= accept.ballot < BALLOT_MAX:
             if accept.ballot != cast.voted_in:
@@ -265,6 +289,11 @@ class Manager:
             self._outbox.send(source, Accepted(accept.decision.number, accept.ballot))
         else:
             self._outbox.send(source, self._report())  # there is a larger ballot
+
+    def _may_vote_for(self, source: SiteId, accept: Accept) -> bool:
+        if not self._is_sound(accept.decision) or not self._ballots.may_vote():
+            return False
+        return accept.ballot != FAST or source == self._graphs.newest.by
 
     def on_accepted(self, source: SiteId, accepted: Accepted) -> Decision | None:
         if self._ballot == 0 or accepted.ballot != self._ballot or self._value is None:
@@ -284,9 +313,7 @@ class Manager:
         It may be another's that this site has found voted for, and who made it may not know of it."""
         has_decided = self._value is not None and self._value == decision and self._ballot != 0
         self.recall_newest(decision)
-        self._unheard = list(self._others) if has_decided or decision.by == self._site else []
-        self._tellings = 0
-        self._tell(now)
+        self._telling.start(now, self._others if has_decided or decision.by == self._site else [])
         return self._maybe_start(now)
 
     def recall_newest(self, decision: Decision) -> None:
@@ -300,33 +327,29 @@ class Manager:
         for asker, number in sorted(self._changes):
             if number < applied.get(asker, 0):
                 del self._changes[(asker, number)]
+        for site in sorted(self._anew_asked):
+            if self._anew.get(site, 0) <= incarnation_of(decision, site):
+                self._anew.pop(site, 0)
+                del self._anew_asked[site]
+
+    def instance(self) -> int:
+        """The number of the graph that this site votes about."""
+        return self._graphs.newest.number + 1
 
     def resume(self, now: Micros) -> None:
         """After a restart: hear what is new, or tell it again: who told it may have been this site."""
         newest = self._graphs.newest
         if newest.number > 0:
-            self._unheard = list(self._others)
-            self._tell(now)
+            self._telling.start(now, self._others)
         elif self._others:
             self._outbox.multicast(self._others, Hello(newest.number))
-
-    def _tell(self, now: Micros) -> None:
-        if self._unheard:
-            self._outbox.multicast(self._unheard, Decided(self._graphs.newest))
-            if not self._telling:
-                self._telling = True
-                delay = 2 * self._resend_us << min(self._tellings, BACKOFF_MAX)
-                self._outbox.set_timer(MANAGE, 0, now + delay)
 
     def on_heard(self, now: Micros, source: SiteId, heard: Heard) -> Decision | None:
         newest = self._graphs.newest.number
         if heard.number > newest:
             self._outbox.send(source, Hello(newest))
-        if heard.number >= newest and source in self._unheard:
-            self._unheard.remove(source)
-            if not self._unheard and self._telling:
-                self._telling = False
-                self._outbox.cancel_timer(MANAGE, 0)
+        if heard.number >= newest:
+            self._telling.on_heard(source)
         if heard.opened <= heard.number and heard.opened > self._opened.get(source, -1):
             self._opened[source] = heard.opened
             return self._maybe_start(now)
@@ -334,9 +357,7 @@ class Manager:
 
     def on_timer(self, now: Micros, timer: str) -> Decision | None:
         if timer == MANAGE:
-            self._telling = False
-            self._tellings += 1
-            self._tell(now)
+            self._telling.on_timer(now)
             return None
         self._pushing = False
         if self._ballot == 0:

@@ -20,7 +20,7 @@ from tocsin.protocols.propagation_graph.outlets import Outlets
 from tocsin.protocols.propagation_graph.parent import GAP, Parent
 from tocsin.protocols.propagation_graph.places import SourcePlaces
 from tocsin.protocols.propagation_graph.primary import Primary
-from tocsin.protocols.propagation_graph.records import Closed, Known, Passed, Sent, Settled, Staged
+from tocsin.protocols.propagation_graph.records import Begun, Closed, Known, Passed, Sent, Settled, Staged
 from tocsin.protocols.propagation_graph.sources import SUBMIT, Sources
 from tocsin.protocols.propagation_graph.submissions import Submissions
 
@@ -39,7 +39,7 @@ class MessagePassing:
         self.history = history  # what a site that is away may need; None where none is ever left out
         self.graphs = Graphs(setup, options)
         self.places = SourcePlaces(setup.site)
-        self.outlets = Outlets(options, self.graphs)
+        self.outlets = Outlets(setup, options, self.graphs)
         self.application = Application(setup.site, setup.log, outbox)
         acks = AckTimers(options, outbox)
         self._acks = acks
@@ -121,6 +121,12 @@ class MessagePassing:
         self._submissions.start_graph()
         self.places.start_graph(self.graphs.present.graph)
         self.outlets.start_graph()
+
+    def begin(self, record: Begun) -> None:
+        """This site has begun anew in a graph; also when that is read back."""
+        self.graphs.restart(record.decision)
+        self.places.learn(record.places)
+        self.start_graph()
 
     def resume(self, now: Micros) -> None:
         """After a restart: go on where this site left off; what the others have is heard again."""

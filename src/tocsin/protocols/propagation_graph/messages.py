@@ -27,6 +27,7 @@ class Older(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     since: Numbers
     knowing: tuple[Pair, ...]
     concerned: Numbers
+    anew: tuple[Pair, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -46,6 +47,8 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     knowing: tuple[Pair, ...] = ()  # by group: (who knows its places at the end of the tree before + 1, or 0; that end)
     concerned: Numbers = ()  # who hears of it from nobody: roots of the trees that it ends, and who gets a first group
     pending: tuple[Older, ...] = ()  # graphs that some site which they concern may not have opened; by number
+    # Both:
+    anew: tuple[Pair, ...] = ()  # (site, incarnation) of sites that have begun anew, with this graph or before; sorted
 
 
 def message_text(names: list[str], origin: int, seqno: int) -> str:
@@ -62,6 +65,7 @@ class Submit(Message, frozen=True):
     seqno: Number
     place: Number
     payload: bytes
+    floor: Number = 0  # the first place of the source's incarnation: it sends none below any more
 
     def carries(self) -> tuple[tuple[int, int], ...]:
         return ((self.origin, self.seqno),)
@@ -197,6 +201,7 @@ class Report(Message, frozen=True):
     ranks: Numbers  # by group: how many messages of it are here
     places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
     is_behind: bool = False  # the sender only votes: it cannot open the graph yet
+    is_new: bool = False  # the sender does not vote: it has begun anew, and may have forgotten what it voted for
 
     def brief(self, names: list[str]) -> str:
         return f"Report({self.number} ballot {self.ballot} ranks {list(self.ranks)})"
@@ -268,6 +273,27 @@ class Hello(Message, frozen=True):
 
     def brief(self, names: list[str]) -> str:
         return f"Hello({self.number} ranks {list(self.ranks)})" if self.ranks else f"Hello({self.number})"
+
+
+class Anew(Message, frozen=True):
+    """The sender's disk was lost: it knows nothing, and begins anew."""
+
+    kind: ClassVar[str] = "request"
+    incarnation: Number
+
+
+class Told(Message, frozen=True):
+    """The answer to Anew: what the sender knows."""
+
+    kind: ClassVar[str] = "control"
+    incarnation: Number  # of the receiver
+    knows: bool  # the sender does not begin anew itself; otherwise the rest means nothing
+    instance: Number  # the number of the graph that it votes about
+    opened: Number  # the graph that it is in
+    decision: Decision  # the newest that it knows of
+    ends: tuple[Pair, ...]  # (group, messages before the receiver's graph) of its groups, if it is in that or beyond
+    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place) of those; of itself in any group
+    sent: tuple[tuple[Number, Number, Number], ...]  # (group, first number, messages) of its own that everybody had
 
 
 class Wish(Message, frozen=True):

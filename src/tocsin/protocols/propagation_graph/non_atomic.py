@@ -18,6 +18,7 @@ the order of the keys, then open the next graph.
 from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.records import Records
+from tocsin.protocols.propagation_graph.anew import Beginning
 from tocsin.protocols.propagation_graph.asked import AskedChanges
 from tocsin.protocols.propagation_graph.ballots import GraphBallots
 from tocsin.protocols.propagation_graph.closing import Closing
@@ -29,21 +30,16 @@ from tocsin.protocols.propagation_graph.held import Held
 from tocsin.protocols.propagation_graph.history import History
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
 from tocsin.protocols.propagation_graph.messages import (
-    Accept,
-    Accepted,
     Ack,
+    Anew,
     Change,
     Decided,
     Decision,
     Fetch,
     Gone,
     Hello,
-    Install,
     Null,
     Pass,
-    Prepare,
-    Ready,
-    Report,
     Submit,
     Supply,
     Wish,
@@ -51,6 +47,8 @@ from tocsin.protocols.propagation_graph.messages import (
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.parent import NOT_FOR_US
 from tocsin.protocols.propagation_graph.records import (
+    Abstains,
+    Begun,
     Decide,
     Forgotten,
     Kept,
@@ -78,6 +76,7 @@ class NonAtomicRecovery(Recovery):
         options: PropagationGraphOptions,
         passing: MessagePassing,
         history: History,
+        beginning: Beginning,
         asked: AskedChanges,
         records: Records,
         outbox: Outbox,
@@ -90,15 +89,16 @@ class NonAtomicRecovery(Recovery):
         self._asked = asked
         self._records = records
         self._outbox = outbox
+        self._beginning = beginning
         self._held = Held()
         self._decided = DecidedGraphs(outbox)
-        self._standing = Standing(setup, passing.graphs, passing.places, self._decided, outbox)
+        self._ballots = GraphBallots(setup, records)
+        self._standing = Standing(setup, passing.graphs, passing.places, self._decided, self._ballots, outbox)
         self._detector = Detector(setup, options, passing.graphs, passing.outlets, outbox)
         self._wishes = Wishes(
             setup, options, passing.graphs, self._detector, self._decided, self._standing, asked, outbox
         )
         self._watching = Watching(setup, passing, self._detector, self._wishes, self._decided, self._standing)
-        self._ballots = GraphBallots(setup, records)
         self._fetching = Fetching(setup, options, passing.graphs, history, passing.application, outbox)
         self._closing = Closing(passing, history, self._fetching, records)
         self._deciding = Deciding(
@@ -116,8 +116,9 @@ class NonAtomicRecovery(Recovery):
         )
 
     def is_settled(self) -> bool:
-        is_under_way = self._graphs.present.stopped or self._decided.learned is not None
-        return not is_under_way and not self._graphs.decision().away  # who is away has to be taken in again
+        if self._graphs.present.stopped or self._decided.learned is not None or self._standing.is_away():
+            return False
+        return self._detector.is_sure() and not self._wishes.wants_graph()
 
     # Starting
 
@@ -135,9 +136,24 @@ class NonAtomicRecovery(Recovery):
             self._go_on(now)
         self._wishes.consider(now)
 
+    def on_anew(self, now: Micros, source: SiteId, anew: Anew) -> None:
+        self._watching.on_anew(now, source, anew)
+        instance = max(self._ballots.number, self._graphs.present.number + 1)
+        self._beginning.answer(source, anew, instance, self._graphs.decision())
+
+    def begin(self, now: Micros, graph: Decision) -> None:
+        self._standing.say_to_all()
+        self._detector.watch(now)
+
     def recall(self, record: Record) -> None:
         if isinstance(record, Opened):
             self._recall_opened(record.decision)
+        elif isinstance(record, Begun):
+            self._decided.start(record.decision)
+            self._history.let_go_before(record.decision.number)
+            self._ballots.start_graph(record.decision.number + 1)
+        elif isinstance(record, Abstains):
+            self._ballots.abstain(record)
         elif isinstance(record, Promised):
             self._graphs.present.stop()
             self._ballots.recall_promise(record)
@@ -198,25 +214,10 @@ class NonAtomicRecovery(Recovery):
             self._watching.on_change(now, source, message)
         elif isinstance(message, (Fetch, Supply, Gone)):
             self._on_fetching_message(now, source, message)
-        else:
-            self._on_deciding_message(now, source, message)
-
-    def _on_deciding_message(self, now: Micros, source: SiteId, message: Message) -> None:
-        deciding = self._deciding
-        if isinstance(message, Prepare):
-            deciding.on_prepare(now, source, message)
-        elif isinstance(message, Report):
-            self._maybe_learn(now, deciding.on_report(now, source, message))
-        elif isinstance(message, Install):
-            self._maybe_learn(now, deciding.on_install(now, source, message))
-        elif isinstance(message, Ready):
-            self._maybe_learn(now, deciding.on_ready(source, message))
-        elif isinstance(message, Accept):
-            deciding.on_accept(source, message)
-        elif isinstance(message, Accepted):
-            self._maybe_learn(now, deciding.on_accepted(source, message))
         elif isinstance(message, Decided):
             self._on_decided(now, message.decision)
+        else:
+            self._maybe_learn(now, self._deciding.on_message(now, source, message))
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == BEAT:
@@ -286,12 +287,11 @@ class NonAtomicRecovery(Recovery):
     def _go_on(self, now: Micros) -> None:
         """To the next graph, if it is decided, and so is all that it leaves open."""
         following = self._decided.find(self._graphs.present.number + 1)
-        if following is None or self._decided.learned is not None:
-            return
-        if self._standing.is_waiting():
-            self._wait(now)
-        else:
-            self._learn(now, following)
+        if following is not None and self._decided.learned is None:
+            if self._standing.is_waiting():
+                self._wait(now)
+            else:
+                self._learn(now, resolved(following, self._decided.ends()))
 
     def _wait(self, now: Micros) -> None:
         """For the end of a dead group; take part in deciding on it."""
@@ -320,7 +320,6 @@ class NonAtomicRecovery(Recovery):
 
     def _learn(self, now: Micros, decision: Decision) -> None:
         """The next graph is decided: undo what does not count of the present one, then fetch what is missing."""
-        decision = resolved(decision, self._decided.ends())
         self._decided.learn(decision)
         self._closing.undo(decision)
         self._deciding.on_learned()
@@ -385,6 +384,7 @@ class NonAtomicRecovery(Recovery):
             self._history.forget_before(closed.number)
         self._passing.start_graph()
         self._asked.on_graph(decision)
+        self._ballots.keep_lost(decision)
         self._deciding.start_graph()
         self._fetching.start_graph()
         self._detector.start_graph()

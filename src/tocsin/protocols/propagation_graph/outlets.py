@@ -1,6 +1,6 @@
 """A site's own broadcasts, from the first of each group that somebody may still lack on."""
 
-from tocsin.core.machine import GroupId
+from tocsin.core.machine import GroupId, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.protocols.propagation_graph.edges import OutEdge
@@ -77,11 +77,12 @@ class Outlet(OutEdge):
 class Outlets:
     """The outlets of all groups that this site has broadcast to."""
 
-    def __init__(self, options: PropagationGraphOptions, graphs: Graphs) -> None:
+    def __init__(self, setup: Setup, options: PropagationGraphOptions, graphs: Graphs) -> None:
+        self.start = setup.first_seqno  # of places: beyond all that an earlier incarnation can have used
         self._backlog: int = options.backlog
         self._causal: bool = options.causal
         self._graphs = graphs
-        self.numbers = OwnNumbers()
+        self.numbers = OwnNumbers(setup.first_seqno)
         self.by_group: dict[GroupId, Outlet] = {}
 
     def room(self) -> int:
@@ -100,10 +101,20 @@ class Outlets:
     def outlet(self, group: GroupId) -> Outlet:
         found = self.by_group.get(group)
         if found is None:
-            found = Outlet(group, 0)
+            found = Outlet(group, self.start)
             found.tree = self._graphs.tree_of(group)
             self.by_group[group] = found
         return found
+
+    def sent(self) -> tuple[tuple[GroupId, int, int], ...]:
+        """By group: the first number of this incarnation, and how many messages everybody has, or had."""
+        return tuple(
+            [(group, self.start, self.by_group[group].settled - self.start) for group in sorted(self.by_group)]
+        )
+
+    def settled(self, site: SiteId) -> list[tuple[GroupId, SiteId, int]]:
+        """By group: below which place this site, whose number this is, sends nothing any more."""
+        return [(group, site, self.by_group[group].settled) for group in sorted(self.by_group)]
 
     def next_record(self, group: GroupId, payload: bytes) -> Sent:
         """The record of the next broadcast, to be persisted and `put`."""

@@ -59,6 +59,11 @@ class SourcePlaces:
         final = self.final(record.group, record.origin)
         self._finals[(record.group, record.origin)] = max(final, record.place + 1)
 
+    def raise_to(self, group: GroupId, source: SiteId, floor: int) -> None:
+        """The source has begun anew, and its places with it: those below are in the order, or lost with its disk."""
+        if floor > self.following(group, source):
+            self._following[(group, source)] = floor
+
     # Graphs
 
     def start_graph(self, graph: Graph) -> None:

@@ -56,6 +56,7 @@ class Primary:
     def on_submit(self, now: Micros, source: SiteId, submit: Submit) -> None:
         if submit.graph != self._graphs.present.number or submit.origin != source or not self.is_primary(submit.group):
             return
+        self._places.raise_to(submit.group, source, submit.floor)
         following = self._places.following(submit.group, source)
         if following <= submit.place < following + self._window:
             self._submissions.put(submit)

@@ -2,6 +2,7 @@
 
 from tocsin.core.machine import SiteId
 from tocsin.protocols.propagation_graph.messages import Decision, Report
+from tocsin.protocols.propagation_graph.successor import incarnation_of
 from tocsin.protocols.propagation_graph.votes import Changes, Revivals, counted_groups, may_decide, next_decision
 
 
@@ -15,17 +16,23 @@ class Proposal:
         self.decision: Decision | None = None  # what is proposed, once enough have reported
         self._changes: Changes = {}  # that the next graph is to bring
         self._revivals: Revivals = {}  # dead groups of which somebody is back
+        self._anew: dict[SiteId, int] = {}  # incarnations of sites that have begun anew
+        self._begun: list[SiteId] = []  # those that the present graph knows with an earlier one
         self._reports: dict[SiteId, Report] = {}
         self._ready: set[SiteId] = set()
         self._accepts: set[SiteId] = set()
 
-    def start(self, ballot: int, present: Decision, changes: Changes, revivals: Revivals) -> None:
+    def start(
+        self, ballot: int, present: Decision, changes: Changes, revivals: Revivals, anew: dict[SiteId, int]
+    ) -> None:
         self.ballot = ballot
         self.decision = None
         self._reports = {}
         self._accepts = set()
         self._changes = dict(changes)
         self._revivals = dict(revivals)
+        self._anew = dict(anew)
+        self._begun = [site for site in sorted(anew) if anew[site] > incarnation_of(present, site)]
         self.joined = tuple(counted_groups(present, self._changes))
 
     def stop(self) -> None:
@@ -39,16 +46,17 @@ class Proposal:
     # Reports
 
     def add_report(self, site: SiteId, report: Report) -> None:
-        self._reports[site] = report
+        if site not in self._begun:
+            self._reports[site] = report
 
     def has_report(self, site: SiteId) -> bool:
         return site in self._reports
 
     def may_decide(self) -> bool:
-        return may_decide(self._sites, sorted(self._reports))
+        return may_decide(self._sites, [site for site in sorted(self._reports) if not self._reports[site].is_new])
 
     def propose(self, present: Decision) -> Decision:
-        decision = next_decision(present, self._sites, self._reports, self._changes, self._revivals)
+        decision = next_decision(present, self._sites, self._reports, self._changes, self._revivals, self._anew)
         self.decision = decision
         self._ready = set()
         return decision

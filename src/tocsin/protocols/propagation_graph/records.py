@@ -123,6 +123,27 @@ class Planned(Record, frozen=True):
         return f"Planned({self.decision.number})"
 
 
+class Begun(Record, frozen=True):
+    """This site has begun anew, in this graph."""
+
+    always_synced: ClassVar[bool] = True
+
+    decision: Decision
+    places: tuple[tuple[Number, Number, Number], ...]  # (group, source, next place)
+
+    def brief(self, names: list[str]) -> str:
+        return f"Begun({self.decision.number})"
+
+
+class Abstains(Record, frozen=True):
+    """This site has begun anew, and may have voted before about graphs below this number."""
+
+    always_synced: ClassVar[bool] = True
+
+    number: Number
+    lost: Numbers  # groups of which nobody knows anything any more
+
+
 class Counted(Record, frozen=True):
     """The next places of the sources of a group, from the primary destination before."""
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 
 from tocsin.core.machine import Micros, SiteId
 from tocsin.core.message import Message, Record
-from tocsin.protocols.propagation_graph.messages import Decision
+from tocsin.protocols.propagation_graph.messages import Anew, Decision
 
 
 class Recovery(ABC):
@@ -29,6 +29,14 @@ class Recovery(ABC):
     @abstractmethod
     def ask(self, now: Micros) -> None:
         """A change of groups was asked for here, or has to be asked for again."""
+
+    @abstractmethod
+    def on_anew(self, now: Micros, source: SiteId, anew: Anew) -> None:
+        """A site has begun anew, and asks (anew.py)."""
+
+    @abstractmethod
+    def begin(self, now: Micros, graph: Decision) -> None:
+        """This site begins anew in this graph, which is open here."""
 
     @abstractmethod
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None: ...

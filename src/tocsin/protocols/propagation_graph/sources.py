@@ -84,7 +84,7 @@ class Sources:
 
     def _submit(self, outlet: Outlet, place: int) -> Submit:
         record = outlet.at(place)
-        return Submit(outlet.tree, outlet.group, self._site, record.seqno, place, record.payload)
+        return Submit(outlet.tree, outlet.group, self._site, record.seqno, place, record.payload, self._outlets.start)
 
     def _take_own(self, now: Micros, outlet: Outlet) -> None:
         """This site is the primary destination of its own broadcasts."""

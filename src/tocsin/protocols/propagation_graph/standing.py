@@ -7,6 +7,7 @@ the last one that it knows of; it is away there.
 """
 
 from tocsin.core.machine import GroupId, Outbox, Setup, SiteId
+from tocsin.protocols.propagation_graph.ballots import GraphBallots
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.messages import Decision, Hello
@@ -17,13 +18,20 @@ class Standing:
     """Says `Hello`. What is decided is in `DecidedGraphs`."""
 
     def __init__(
-        self, setup: Setup, graphs: Graphs, places: SourcePlaces, decided: DecidedGraphs, outbox: Outbox
+        self,
+        setup: Setup,
+        graphs: Graphs,
+        places: SourcePlaces,
+        decided: DecidedGraphs,
+        ballots: GraphBallots,
+        outbox: Outbox,
     ) -> None:
         self._site = setup.site
         self._others = [site for site in range(setup.sites) if site != setup.site]
         self._graphs = graphs
         self._places = places
         self._decided = decided
+        self._ballots = ballots
         self._outbox = outbox
 
     def awaited(self) -> list[GroupId]:
@@ -62,6 +70,9 @@ class Standing:
 
     def say_to_all(self) -> None:
         self._outbox.multicast(self._others, self.hello())
+        for group, graph in self._graphs.decision().dead:
+            if group in self._ballots.lost:  # nobody will ever know more
+                self._outbox.multicast(self._others, Hello(graph, self.base().number, ((group, 0),)))
 
     def hello(self) -> Hello:
         """In which graph this site is; and what it knows that nobody knows who is there."""

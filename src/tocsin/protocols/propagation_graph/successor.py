@@ -8,7 +8,7 @@ The tree's root, which has no parent to hear it from, finds the graph that ended
 brings the older ones that somebody may still need (`pending`).
 """
 
-from tocsin.core.machine import GroupId, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, SiteId
 from tocsin.planning.propagation import Forest
 from tocsin.protocols.propagation_graph.graph import forest_of
 from tocsin.protocols.propagation_graph.messages import Decision, Older
@@ -23,6 +23,7 @@ class Trees:
         forest, numbers = forest_of(decision, sites, balance)
         self.roots: list[SiteId] = sorted(forest.roots)
         self.primary: dict[GroupId, SiteId] = {}
+        self.parent: list[SiteId] = forest.parent
         self._root = _roots_of(forest)  # by site: the root of its tree, or -1
         edges: dict[SiteId, list[tuple[int, int]]] = {root: [] for root in self.roots}
         groups: dict[SiteId, list[tuple[int, int, tuple[int, ...]]]] = {root: [] for root in self.roots}
@@ -48,15 +49,34 @@ def _roots_of(forest: Forest) -> list[SiteId]:
     return roots
 
 
+def incarnation_of(decision: Decision, site: SiteId) -> int:
+    """With which the site takes part in the graph, as far as is known there."""
+    for known, incarnation in decision.anew:
+        if known == site:
+            return incarnation
+    return FIRST_INCARNATION
+
+
 def successor(
-    last: Decision, groups: list[tuple[int, ...]], applied: dict[SiteId, int], by: SiteId, sites: int, balance: int
+    last: Decision,
+    groups: list[tuple[int, ...]],
+    applied: dict[SiteId, int],
+    by: SiteId,
+    sites: int,
+    balance: int,
+    anew: dict[SiteId, int],
 ) -> Decision:
-    """The graph after the last one with these groups; what is pending is for the manager to say."""
+    """The graph after the last one with these groups, and with these sites as they have begun anew: their trees end.
+    What is pending is for the manager to say."""
     number = last.number + 1
     bare = Decision(number, tuple(groups), tuple(sorted(applied.items())))
     old = Trees(last, sites, balance)
     new = Trees(bare, sites, balance)
-    kept = [root for root in new.roots if root in old.shape and old.shape[root] == new.shape[root]]
+    begun = [site for site in sorted(anew) if anew[site] > incarnation_of(last, site)]
+    touched = {*[old.root_of(site) for site in begun], *[new.root_of(site) for site in begun]}
+    kept = [
+        root for root in new.roots if root in old.shape and old.shape[root] == new.shape[root] and root not in touched
+    ]
     since: list[int] = []
     knowing: list[tuple[int, int]] = []
     for group in range(len(groups)):
@@ -65,9 +85,11 @@ def successor(
             knowing.append(last.knowing[group])
         else:
             since.append(number)
-            knowing.append(_knowing(last, old, group, number))
-    concerned = [root for root in old.roots if root not in kept]
-    concerned.extend([site for site in range(sites) if old.root_of(site) < 0 and new.root_of(site) >= 0])
+            knowing.append(_knowing(last, old, group, number, begun))
+    concerned = {*[root for root in old.roots if root not in kept], *begun}
+    for site in range(sites):
+        if (old.root_of(site) < 0 and new.root_of(site) >= 0) or old.parent[site] in begun:
+            concerned.add(site)
     return Decision(
         number,
         bare.groups,
@@ -76,13 +98,20 @@ def successor(
         since=tuple(since),
         knowing=tuple(knowing),
         concerned=tuple(sorted(concerned)),
+        anew=tuple(sorted({**dict(last.anew), **anew}.items())),
     )
 
 
-def _knowing(last: Decision, old: Trees, group: GroupId, number: int) -> tuple[int, int]:
-    """Who knows how far the sources of the group are, when which tree has ended: its primary destination there."""
+def _knowing(last: Decision, old: Trees, group: GroupId, number: int, begun: list[SiteId]) -> tuple[int, int]:
+    """Who knows how far the sources of the group are, when which tree has ended: its primary destination there, or
+    another member if that has lost its disk."""
     if group in old.primary:
-        return (old.primary[group] + 1, number)
+        if old.primary[group] not in begun:
+            return (old.primary[group] + 1, number)
+        for member in last.groups[group]:
+            if member not in begun:
+                return (member + 1, number)
+        return (0, 0)
     return last.knowing[group] if group < len(last.knowing) else (0, 0)
 
 
@@ -100,12 +129,20 @@ def bare(decision: Decision) -> Decision:
 
 
 def older(decision: Decision) -> Older:
-    return Older(decision.number, decision.groups, decision.since, decision.knowing, decision.concerned)
+    return Older(decision.number, decision.groups, decision.since, decision.knowing, decision.concerned, decision.anew)
 
 
 def opened_as(older: Older) -> Decision:
     """The decision that a site opens which has not opened it yet."""
-    return Decision(older.number, older.groups, (), since=older.since, knowing=older.knowing, concerned=older.concerned)
+    return Decision(
+        older.number,
+        older.groups,
+        (),
+        since=older.since,
+        knowing=older.knowing,
+        concerned=older.concerned,
+        anew=older.anew,
+    )
 
 
 def tree_number(decision: Decision, group: GroupId) -> int:
@@ -125,6 +162,7 @@ def with_pending(decision: Decision, pending: list[Older]) -> Decision:
         knowing=decision.knowing,
         concerned=decision.concerned,
         pending=tuple(pending),
+        anew=decision.anew,
     )
 
 

@@ -49,7 +49,12 @@ def may_decide(sites: int, reporters: list[SiteId]) -> bool:
 
 
 def next_decision(
-    present: Decision, sites: int, reports: dict[SiteId, Report], changes: Changes, revivals: Revivals
+    present: Decision,
+    sites: int,
+    reports: dict[SiteId, Report],
+    changes: Changes,
+    revivals: Revivals,
+    anew: dict[SiteId, int] | None = None,
 ) -> Decision:
     """The next graph: what was voted for, if anything was; else of those who reported, with all changes."""
     voted: Decision | None = None
@@ -77,6 +82,7 @@ def next_decision(
         _places(present, groups, reports, revivals, tuple(away)),
         tuple(dead),
         tuple(ends),
+        anew=tuple(sorted({**dict(present.anew), **(anew or {})}.items())),
     )
 
 
@@ -199,4 +205,5 @@ def resolved(decision: Decision, ends: dict[tuple[GroupId, int], int]) -> Decisi
         decision.places,
         decision.dead,
         decision.ends,
+        anew=decision.anew,
     )

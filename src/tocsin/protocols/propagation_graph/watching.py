@@ -11,7 +11,7 @@ from tocsin.core.machine import Micros, Setup, SiteId
 from tocsin.protocols.propagation_graph.decided import DecidedGraphs
 from tocsin.protocols.propagation_graph.detector import Detector
 from tocsin.protocols.propagation_graph.message_passing import MessagePassing
-from tocsin.protocols.propagation_graph.messages import Change, Hello, Wish
+from tocsin.protocols.propagation_graph.messages import Anew, Change, Hello, Wish
 from tocsin.protocols.propagation_graph.standing import Standing
 from tocsin.protocols.propagation_graph.wishes import Wishes
 
@@ -37,7 +37,7 @@ class Watching:
 
     def on_beat(self, now: Micros) -> None:
         """Say that this site is alive, and look who is."""
-        self._detector.await_beat(now)
+        self._detector.on_beat(now)
         if self._decided.learned is not None:
             return
         if self._standing.is_away() or self._standing.is_waiting():
@@ -65,6 +65,11 @@ class Watching:
             self._detector.believe(wish.suspects)
         self._wishes.consider(now)
 
+    def on_anew(self, now: Micros, site: SiteId, anew: Anew) -> None:
+        """A site has begun anew: wish for a graph without it; then it is back like others."""
+        if self._wishes.note_anew(site, anew.incarnation):
+            self._wishes.consider(now)
+
     def on_hello(self, now: Micros, source: SiteId, hello: Hello) -> None:
         """Tell a site that is back what it has missed, and wish for a graph with it, once it is here."""
         self._decided.send_after(source, max(hello.number, hello.known))
@@ -76,3 +81,5 @@ class Watching:
         if source in base.away and hello.number == base.number:
             self._wishes.note_return(source)
             self._wishes.consider(now)
+        elif hello.number == base.number:
+            self._children.answer(source)  # it has no neighbours to hear from

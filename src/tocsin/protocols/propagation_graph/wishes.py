@@ -21,6 +21,7 @@ from tocsin.protocols.propagation_graph.messages import Change, Decision, Hello,
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.soundness import is_sound_change
 from tocsin.protocols.propagation_graph.standing import Standing
+from tocsin.protocols.propagation_graph.successor import incarnation_of
 from tocsin.protocols.propagation_graph.votes import Revival, Revivals, is_dead
 
 WISH: Final = "WISH"  # a new graph is wanted and has not come: be the manager
@@ -55,6 +56,7 @@ class Wishes:
         self.returning: set[SiteId] = set()  # left out of the present graph, and back
         self.revivals: Revivals = {}  # dead groups of the present graph of which somebody is back
         self.changes: dict[tuple[SiteId, int], Change] = {}  # asked for, by asker and its number; none is in a graph
+        self.anew: dict[SiteId, int] = {}  # incarnations of sites that have begun anew and are not left out yet
         self._armed = False  # WISH is set
         self._tries = 0  # times this site was manager in vain
 
@@ -75,6 +77,17 @@ class Wishes:
                     is_news = True
         return is_news
 
+    def note_anew(self, site: SiteId, incarnation: int) -> bool:
+        """Whether a site has begun anew, and the present graph does not know it: it has to be left out, and what its
+        earlier incarnation asked for is gone."""
+        if incarnation <= incarnation_of(self._standing.base(), site):
+            return False
+        self.anew[site] = incarnation
+        for asker, number in sorted(self.changes):
+            if asker == site:
+                del self.changes[(asker, number)]
+        return True
+
     def note_own_changes(self) -> None:
         for change in self._asked.changes():
             self.changes[(self._site, change.number)] = change
@@ -86,7 +99,7 @@ class Wishes:
         self.changes[(asker, change.number)] = change
         return True
 
-    def _wants_graph(self) -> bool:
+    def wants_graph(self) -> bool:
         decision = self._standing.base()
         for suspect in self._detector.suspects:
             if suspect not in decision.away and _is_needed(suspect, decision):
@@ -94,6 +107,8 @@ class Wishes:
         for site in self.returning:
             if site in decision.away:
                 return True
+        if self.anew:
+            return True
         applied = dict(decision.applied)
         for asker, number in self.changes:
             if number == applied.get(asker, 0):  # a later one waits for those before it
@@ -115,7 +130,7 @@ class Wishes:
 
     def consider(self, now: Micros) -> None:
         """If a new graph is wanted, tell the manager, and be it if nothing comes."""
-        if self._armed or self._is_next_decided() or not self._wants_graph():
+        if self._armed or self._is_next_decided() or not self.wants_graph():
             return
         before = self._live_before()
         if before:
@@ -145,7 +160,7 @@ class Wishes:
     def on_timer(self) -> bool:
         """Whether it is this site's turn to be manager."""
         self._armed = False
-        if self._is_next_decided() or not self._wants_graph():
+        if self._is_next_decided() or not self.wants_graph():
             self._tries = 0
             return False
         self._tries += 1
@@ -158,6 +173,9 @@ class Wishes:
     def start_graph(self, decision: Decision) -> None:
         """The present graph is what was wanted, or is to be judged anew."""
         self.returning = set()
+        for site in sorted(self.anew):
+            if self.anew[site] <= incarnation_of(decision, site):
+                del self.anew[site]
         for group in sorted(self.revivals):
             if not is_dead(decision, group):
                 del self.revivals[group]

@@ -52,6 +52,13 @@ def deviation(successes: int, failures: int) -> float:
     return math.sqrt(expected * (1.0 - expected) / (successes + failures + 3))
 
 
+def are_alike(successes: int, failures: int, other_successes: int, other_failures: int) -> bool:
+    """Whether two lots of evidence could well be of one probability: their means lie within both deviations. Of equal
+    probabilities, five in six pairs do; of those that do, pooled evidence is off by less than one deviation."""
+    apart = abs(mean(successes, failures) - mean(other_successes, other_failures))
+    return apart <= deviation(successes, failures) + deviation(other_successes, other_failures)
+
+
 def credible_interval(successes: int, failures: int, level: float) -> tuple[float, float]:
     """The interval that the probability lies in with belief `level`, the rest being shared equally by both sides."""
     centre = mean(successes, failures)

@@ -15,11 +15,12 @@ Paper: Garbinato, Pedone, Schmidt, "An Adaptive Algorithm for Efficient Message 
 | Algorithm 5: beliefs                                       | `beliefs.py`                                    |
 
 Deviations (reasons in docs/protocols/reliability_tree.md): line 19 counts what was lost, not the arrival itself;
-evidence is two integers; each direction of a link has its own estimate, told by who hears it; the time that a process
-is down is common to all copies of a message, losses are not; who cannot be reached is not promised to; versions tell
-old from new; own estimates are told when they have changed enough; heartbeats hold what changed since the neighbour's
-acknowledgement; the tree travels as a plan with the copies in it; a neighbour that is silent for long is gone, and so
-is its link; what was delivered is remembered on disk; groups; a budget.
+evidence is two integers; each direction of a link has its own estimate, told by who hears it, and they are taken
+together while they look alike; the time that a process is down is common to all copies of a message, losses are not;
+who cannot be reached is not promised to; versions tell old from new; own estimates are told when they have changed
+enough; heartbeats hold what changed since the neighbour's acknowledgement; the tree travels as a plan with the copies
+in it; a neighbour that is silent for long is gone, and so is its link; what was delivered is remembered on disk;
+groups; a budget.
 """
 
 from typing import Final
@@ -29,7 +30,7 @@ from tocsin.core.errors import InputError
 from tocsin.core.machine import ROOM_WITHOUT_LIMIT, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.core.renewal import RENEW
-from tocsin.protocols.reliability_tree.beliefs import deviation, is_news, most_believed, packed
+from tocsin.protocols.reliability_tree.beliefs import is_news, packed
 from tocsin.protocols.reliability_tree.direct import Direct
 from tocsin.protocols.reliability_tree.knowledge import Knowledge, is_newer, link_key
 from tocsin.protocols.reliability_tree.memory import Memory
@@ -37,7 +38,7 @@ from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
 from tocsin.protocols.reliability_tree.news import decode_news
 from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
 from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
-from tocsin.protocols.reliability_tree.surroundings import count_members, given_map, neighbours_of
+from tocsin.protocols.reliability_tree.surroundings import believed_map, count_members, given_map, neighbours_of
 
 HEARTBEAT: Final = "HEARTBEAT"
 TICK: Final = "TICK"
@@ -362,35 +363,16 @@ class ReliabilityTree(Machine):
         """The network as it is believed to be."""
         if not self._learns:
             return given_map(self._sites, self._topology, self._given_loss)
-        known = NetworkMap(self._sites)
-        sites, up, down = self.knowledge.processes()
-        for place in range(len(sites)):
-            known.down[sites[place]] = most_believed(up[place], down[place])
-        senders, receivers, successes, failures = self.knowledge.links()
-        for place in range(len(senders)):
-            sender, receiver = senders[place], receivers[place]
-            if not self._sees(sender, receiver) and not self._sees(receiver, sender):
-                known.add_way(sender, receiver, self._cautious(successes[place], failures[place]))
-        for direct in self.neighbours:  # the newest of them: what it says of the way from us, and what we saw of its
-            if direct.works():
-                known.add_way(self._site, direct.site, self._cautious(direct.peer_successes, direct.peer_failures))
-                known.add_way(direct.site, self._site, self._cautious(direct.evidence.successes, direct.failures()))
-        return known
-
-    def _sees(self, here: SiteId, other: SiteId) -> bool:
-        """Whether this is our end of a link that works: then we need nobody's word for it."""
-        direct = self._beside.get(other) if here == self._site else None
-        return direct is not None and direct.works()
-
-    def _cautious(self, successes: int, failures: int) -> float:
-        return most_believed(successes, failures) + self._caution * deviation(successes, failures)
+        return believed_map(self._site, self._sites, self.knowledge, self.neighbours, self._caution)
 
     def _maybe_settle(self) -> bool:
-        """Take broadcasts as soon as every member of every group was heard of."""
-        if self.knowledge.process_count() < self._members:
+        """Take broadcasts as soon as every member of every group was heard of, in this life or, of a neighbour, before
+        it: its link is there still, until its silence shows that it is not."""
+        if self.knowledge.process_count() + len(self.neighbours) < self._members:
             return False
         known, _, _ = self.knowledge.processes()
         heard = set(known)
+        heard.update([direct.site for direct in self.neighbours if direct.expected])
         for members in self._groups:
             for member in members:
                 if member not in heard:

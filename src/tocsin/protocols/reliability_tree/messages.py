@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tocsin.core.data import Number
+from tocsin.core.data import Claimed, Number
 from tocsin.core.message import Message, Record
 
 EVIDENCE_MAX = 65_535  # of one kind in a published estimate: 16 bits each; see `beliefs.packed`
@@ -20,9 +20,9 @@ class Data(Message, frozen=True):
     """A broadcast on its way down the tree; `plan`: whom the receiver sends it to, and in how many copies."""
 
     kind: ClassVar[str] = "data"
-    group: Number
-    origin: Number
-    seqno: Number
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed  # noted, and told to who begins anew
     plan: Annotated[bytes, Meta(max_length=PLAN_BYTES_MAX)]
     payload: bytes
 

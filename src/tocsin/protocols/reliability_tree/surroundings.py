@@ -1,7 +1,10 @@
-"""Where a process stands: its neighbours, and the map of a network whose probabilities are given."""
+"""Where a process stands: its neighbours, and the map of the network, as it is given or believed to be."""
 
 from tocsin.core.machine import SiteId
 from tocsin.core.topology import Topology
+from tocsin.protocols.reliability_tree.beliefs import are_alike, deviation, most_believed
+from tocsin.protocols.reliability_tree.direct import Direct
+from tocsin.protocols.reliability_tree.knowledge import Knowledge
 from tocsin.protocols.reliability_tree.plans import NetworkMap
 
 
@@ -29,6 +32,37 @@ def given_map(sites: int, topology: Topology | None, loss: float) -> NetworkMap:
         for first in range(sites):
             for second in range(first + 1, sites):
                 known.add_link(first, second, loss)
+    return known
+
+
+def believed_map(
+    site: SiteId, sites: int, knowledge: Knowledge, neighbours: list[Direct], caution: float
+) -> NetworkMap:
+    """The network as a process believes it to be. Two ways of a link that look alike are taken for one link of equal
+    loss, as the paper's are: twice the evidence. Where they do not, each counts by itself."""
+    known = NetworkMap(sites)
+    processes, up, down = knowledge.processes()
+    for place in range(len(processes)):
+        known.down[processes[place]] = most_believed(up[place], down[place])
+    beside = {direct.site: direct for direct in neighbours if direct.works()}
+    ways: dict[tuple[SiteId, SiteId], tuple[int, int]] = {}  # from whom, to whom: successes, failures
+    senders, receivers, successes, failures = knowledge.links()
+    for place in range(len(senders)):
+        sender, receiver = senders[place], receivers[place]
+        if not (sender == site and receiver in beside) and not (receiver == site and sender in beside):
+            ways[(sender, receiver)] = (successes[place], failures[place])
+    for direct in neighbours:  # of our own links nobody has newer word than both ends
+        if direct.works():
+            ways[(site, direct.site)] = (direct.peer_successes, direct.peer_failures)
+            ways[(direct.site, site)] = (direct.evidence.successes, direct.failures())
+        elif direct.expected:  # known from before a crash; of the way to it, what was seen of the way back
+            ways[(site, direct.site)] = (direct.evidence.successes, direct.failures())
+            ways.pop((direct.site, site), None)  # the same evidence is not counted twice
+    for (sender, receiver), (good, bad) in ways.items():
+        back = ways.get((receiver, sender))
+        if back is not None and are_alike(good, bad, back[0], back[1]):
+            good, bad = good + back[0], bad + back[1]
+        known.add_way(sender, receiver, most_believed(good, bad) + caution * deviation(good, bad))
     return known
 
 

@@ -47,8 +47,19 @@ class Announcements:
         elif now < self._tell_again_at(stream):
             self._outbox.set_timer(ANNOUNCE, key, self._tell_again_at(stream))
             return []
-        self._tell(now, key, stream, Complete(stream.group, stream.origin, stream.last, stream.stable, tuple(missing)))
+        following = max(stream.last + 1, self._broadcasts.first_seqno)
+        complete = Complete(stream.group, stream.origin, stream.last, stream.stable, tuple(missing), following)
+        self._tell(now, key, stream, complete)
         return []
+
+    def on_stray(self, now: Micros, stream: Stream) -> None:
+        """Somebody has a message of our earlier incarnation that cannot be delivered: what was before it is lost. It is
+        told with the next `Complete`, which is due for this reason alone where there are no others."""
+        if not stream.is_stray_known and not stream.instances:
+            stream.is_stray_known = True
+            self._outbox.set_timer(
+                ANNOUNCE, self._broadcasts.key(stream), now + max(self._announce_us, self._resend_us)
+            )
 
     def _tell(self, now: Micros, key: int, stream: Stream, complete: Complete) -> None:
         told = [site for site in sorted(stream.untold) if site not in self._peers.failed]

@@ -39,6 +39,7 @@ class Broadcasts:
         outbox: Outbox,
     ) -> None:
         self.streams: dict[int, Stream] = {}  # by key: those in which something happened
+        self.first_seqno = 0  # our numbers below are of an earlier incarnation
         self._site = site
         self._sites = sites
         self._groups = groups
@@ -85,6 +86,10 @@ class Broadcasts:
             if stream is not None:
                 found.append(stream)
         return found
+
+    def under_way(self) -> int:
+        """Broadcasts of this site that are not complete."""
+        return sum([len(stream.instances) for stream in self.own_streams()])
 
     def group_streams(self, group: GroupId) -> dict[int, Stream]:
         """The streams to a group, by origin."""
@@ -186,7 +191,7 @@ class Broadcasts:
         instance.whole = True
         for site in sorted(instance.skipped):
             if site in stream.members:
-                stream.behind[site] = min(stream.behind.get(site, seqno), seqno)
+                stream.leave_behind(site, seqno)
         self._answer(stream, instance)
         for number in stream.numbers():
             if not stream.instances[number].whole:
@@ -209,9 +214,10 @@ class Broadcasts:
 
     # What happens to instances
 
-    def on_ack(self, now: Micros, source: SiteId, stream: Stream, ack: Ack) -> None:
-        instance = stream.instances.get(ack.seqno)
-        if instance is None or source not in instance.ackfrom:
+    def on_ack(self, now: Micros, source: SiteId, ack: Ack) -> None:
+        stream = self.stream(ack.group, ack.origin)
+        instance = stream.instances.get(ack.seqno) if stream is not None else None
+        if stream is None or instance is None or source not in instance.ackfrom:
             return  # late, or twice
         instance.ackfrom.discard(source)
         instance.acked.add(source)
@@ -233,14 +239,31 @@ class Broadcasts:
             stream.done = done
             for seqno in stream.numbers():
                 if seqno < done:
-                    instance = stream.instances.pop(seqno)
-                    instance.waiting = False
-                    instance.whole = True
-                    instance.skipped.clear()
-                    self._answer(stream, instance)
+                    self._close(stream, seqno)
             self._disarm_if_done(stream)
         if stream.stable < stable <= stream.done:
             stream.stable = stable
+
+    def learn_void(self, stream: Stream, last: int, following: int) -> None:
+        """A root that has begun anew says that nobody has a way to deliver what it sent between these numbers."""
+        if stream.origin == self._site or stream.last > last:
+            return  # we have more than it knows of, and it will hear of it
+        stream.void = (last, following)
+        for seqno in sorted(stream.held):
+            if stream.is_void(seqno):
+                del stream.held[seqno]
+        for seqno in stream.numbers():
+            if stream.is_void(seqno):
+                self._close(stream, seqno)
+        self._disarm_if_done(stream)
+
+    def _close(self, stream: Stream, seqno: int) -> None:
+        """Nothing is left to see to."""
+        instance = stream.instances.pop(seqno)
+        instance.waiting = False
+        instance.whole = True
+        instance.skipped.clear()
+        self._answer(stream, instance)
 
     def on_failed(self, now: Micros, site: SiteId) -> None:
         """A site has failed: we serve its successors, and take over if we had the message from it."""
@@ -277,7 +300,7 @@ class Broadcasts:
                 instance.acked.discard(site)
         for stream in self.own_streams():
             if site in stream.members and stream.last >= 0:
-                stream.behind[site] = stream.stable
+                stream.leave_behind(site, stream.stable)
 
     def depends_on(self, site: SiteId) -> bool:
         """Whether the failure of this site would make us act."""

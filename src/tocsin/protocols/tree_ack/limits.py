@@ -21,5 +21,6 @@ def limits_of(options: TreeAckOptions, sites: int, groups: int, multicast: int) 
         troubled_per_second=2 * others * (probes + per_second(options.recheck_us)),
         lost=4,  # sent and acknowledged again; asked for, and sent
         upset=8 * sites,  # greetings, answers, requests and batches
+        kept=options.retain,
         rest_us=2 * options.announce_us + 20 * options.resend_us,
     )

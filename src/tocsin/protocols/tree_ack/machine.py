@@ -74,12 +74,12 @@ class TreeAck(Machine):
         self._site = setup.site
         self._sites = setup.sites
         self._outbox = outbox
-        self._first_seqno = setup.first_seqno  # our numbers below are of an earlier incarnation
         self._window: int = options.window
         self._resend_us: int = options.resend_us
         self._retain: int = options.retain
         self._peers = Peers(setup.site, setup.sites, options, self._ways, outbox)
         self._broadcasts = Broadcasts(setup.site, setup.sites, setup.groups, options, self._peers, outbox)
+        self._broadcasts.first_seqno = setup.first_seqno
         self._announcements = Announcements(setup.site, options, self._broadcasts, self._peers, outbox)
         self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
@@ -92,12 +92,11 @@ class TreeAck(Machine):
     # Questions
 
     def room(self) -> int:
-        if self._restart.is_anew or self._pulls.lacks_own():
-            return 0  # which of our messages was the last one is not known yet
-        under_way = 0
-        for stream in self._broadcasts.own_streams():
-            under_way += len(stream.instances)
-        return self._window - under_way
+        return self._window - self._broadcasts.under_way() if self._knows_own() else 0
+
+    def _knows_own(self) -> bool:
+        """Whether it is known which of our messages was the last one."""
+        return not self._restart.is_anew and not self._pulls.lacks_own()
 
     def quiet(self) -> bool:
         if self._restart.awaited or self._greeting:
@@ -169,9 +168,7 @@ class TreeAck(Machine):
         if isinstance(message, Data):
             self._on_data(now, source, message)
         elif isinstance(message, Ack):
-            stream = self._broadcasts.stream(message.group, message.origin)
-            if stream is not None:
-                self._broadcasts.on_ack(now, source, stream, message)
+            self._broadcasts.on_ack(now, source, message)
         elif isinstance(message, Complete):
             self._on_complete(now, source, message)
         elif isinstance(message, Hello):
@@ -181,9 +178,7 @@ class TreeAck(Machine):
         elif isinstance(message, Request):
             self._pulls.on_request(source, message)
         elif isinstance(message, Batch):
-            had_own = self._pulls.lacks_own()
-            self._pulls.on_batch(now, source, message)
-            if had_own and not self._pulls.lacks_own():
+            if self._pulls.on_batch(now, source, message):
                 self._learn_who_has_own(now)
         elif isinstance(message, Noted):
             self._announcements.on_noted(source, message)
@@ -198,6 +193,11 @@ class TreeAck(Machine):
             return
         if stream.origin == self._site and data.seqno > stream.last:
             self.stat_dropped += 1  # nobody else makes our messages
+            if data.seqno < self._broadcasts.first_seqno and self._knows_own():
+                self._announcements.on_stray(now, stream)
+            return
+        if stream.is_void(data.seqno):
+            self._outbox.send(source, Ack(data.group, data.origin, data.seqno, ()))
             return
         self._broadcasts.learn(stream, data.done, data.stable)
         if data.seqno < stream.done:
@@ -240,6 +240,7 @@ class TreeAck(Machine):
             self.stat_dropped += 1
             return
         self._broadcasts.learn(stream, complete.last + 1, complete.stable)
+        self._broadcasts.learn_void(stream, complete.last, complete.following)
         if complete.last > stream.last and self._site in stream.members:
             self._pulls.want(now, stream, complete.last, source)
         for site in complete.missing:
@@ -344,26 +345,28 @@ class TreeAck(Machine):
     def _note_vector(self, now: Micros, source: SiteId, vector: Vector) -> None:
         """A site says what it has."""
         reported: dict[int, int] = {}
+        learned_own = False
         for group, origin, last in vector:
             stream = self._broadcasts.stream(group, origin)
             if stream is None or source not in stream.participants:
                 continue
             reported[self._broadcasts.key(stream)] = last
-            if last > stream.last and (origin != self._site or last < self._first_seqno):
+            if last > stream.last and (origin != self._site or last < self._broadcasts.first_seqno):
                 if self._site in stream.members:
                     self._pulls.want(now, stream, last, source)
                 else:  # our own, of an earlier incarnation: the next one comes after it
                     stream.last = last
                     stream.done = max(stream.done, last + 1)
+                    for member in stream.members:
+                        stream.leave_behind(member, stream.stable)
+                    learned_own = True
         for stream in self._broadcasts.own_streams():
             if source in stream.behind:
-                last = reported.get(self._broadcasts.key(stream), -1)
-                if last + 1 >= stream.done:
-                    del stream.behind[source]
-                else:
-                    stream.behind[source] = max(stream.behind[source], last + 1)
+                stream.note_said(source, reported.get(self._broadcasts.key(stream), -1))
                 stream.settle_stable(self._retain)
                 self._broadcasts.maybe_announce(now, stream)
+        if learned_own:
+            self._learn_who_has_own(now)
         self._restart.note(now, source, reported)
 
     # Timers

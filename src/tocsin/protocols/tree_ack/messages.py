@@ -9,6 +9,7 @@ from tocsin.core.data import SITES_MAX, Number, name_of
 from tocsin.core.message import Message, Record
 
 Newest = Annotated[int, Meta(ge=0, lt=(1 << 62) - 1)]  # a sequence number whose successor is a number, too
+LastButOne = Annotated[int, Meta(ge=-1, lt=(1 << 62) - 1)]  # the same, or -1
 Last = Annotated[int, Meta(ge=-1, lt=1 << 62)]  # the newest of something; -1 where there is none
 
 
@@ -51,9 +52,10 @@ class Complete(Message, frozen=True):
     kind: ClassVar[str] = "null"
     group: Number
     origin: Number
-    last: Newest
+    last: LastButOne  # -1: a root that has begun anew, and knows of none
     stable: Number
     missing: tuple[Number, ...]  # sites that had failed and may lack some of them
+    following: Number  # the root's next number is not below; what lies between was on a disk that is lost
 
     def brief(self, names: list[str]) -> str:
         missing = "".join(f" without {names[site]}" for site in self.missing)
@@ -147,7 +149,7 @@ class Noted(Message, frozen=True):
     kind: ClassVar[str] = "null"
     group: Number
     origin: Number
-    last: Newest
+    last: LastButOne
     stable: Number
 
 

@@ -83,7 +83,9 @@ class Pulls:
 
     def _ask_next(self, now: Micros, group: GroupId) -> None:
         catchup = self.catchups[group]
-        if catchup.turn_to_next(self._groups[group], self._site, self._peers.failed):
+        members = self._groups[group]
+        roots = [origin for origin in sorted(catchup.wanted) if origin not in members]  # they know what is lost
+        if catchup.turn_to_next(members + roots, self._site, self._peers.failed):
             self._send_request(now, group)
         elif self._skip(group):
             self._ask_next(now, group)
@@ -130,14 +132,27 @@ class Pulls:
 
     def on_request(self, source: SiteId, request: Request) -> None:
         group = request.group
-        if group >= len(self._groups) or source not in self._groups[group] or self._site not in self._groups[group]:
+        if group >= len(self._groups) or source not in self._groups[group]:
             return  # not from a site of ours
-        self._outbox.send(source, self._store.batch(request, self._broadcasts.group_streams(group)))
+        if self._site in self._groups[group]:
+            self._outbox.send(source, self._store.batch(request, self._broadcasts.group_streams(group)))
+        else:
+            self._outbox.send(source, Batch(group, 0, False, self._lost(source, request), ()))
 
-    def on_batch(self, now: Micros, source: SiteId, batch: Batch) -> None:
+    def _lost(self, source: SiteId, request: Request) -> tuple[tuple[int, int, int], ...]:
+        """Of our messages to a group that we are not in: those that were complete, and whose holders have all lost
+        their disks since."""
+        stream = self._broadcasts.stream(request.group, self._site)
+        assert stream is not None
+        lost = stream.lost(dict(request.vector).get(self._site, -1))
+        return () if lost is None else ((self._site, lost[0], lost[1]),)
+
+    def on_batch(self, now: Micros, source: SiteId, batch: Batch) -> bool:
+        """What we asked for; whether we now have again all that an earlier incarnation of ours had sent."""
         group = batch.group
         if group >= len(self._groups) or self._site not in self._groups[group]:
-            return  # not from a site of ours
+            return False  # not from a site of ours
+        lacked_own = self.lacks_own()
         catchup = self.catchups[group]
         for piece in batch.pieces:
             stream = self._broadcasts.stream(group, piece.origin)
@@ -152,14 +167,15 @@ class Pulls:
                 stream.done = max(stream.done, piece.seqno + 1)  # what is under way of it is for its holders to see to
                 for member in stream.members:
                     if member not in (self._site, source):
-                        stream.behind.setdefault(member, stream.stable)
+                        stream.leave_behind(member, stream.stable)
             elif not piece.complete and piece.seqno >= stream.done and piece.seqno not in stream.instances:
                 instance = self._broadcasts.open(now, stream, data, source)
                 self._broadcasts.serve(now, stream, instance)
                 self._broadcasts.run(now, stream, instance)
-        if catchup.helper == source and source in self._groups[group]:
+        if catchup.helper == source:
             for origin, floor, count in batch.floors:
-                catchup.note_floor(origin, floor, count)
+                if source in self._groups[group] or source == origin:
+                    catchup.note_floor(origin, floor, count)
         self.forget_found(group)
         if catchup.wanted and catchup.helper == source:
             if batch.more and batch.cursor > catchup.cursor:
@@ -168,6 +184,7 @@ class Pulls:
             else:
                 catchup.note_nothing()
                 self._ask_next(now, group)
+        return lacked_own and not self.lacks_own()
 
     def forget_found(self, group: GroupId) -> None:
         catchup = self.catchups[group]

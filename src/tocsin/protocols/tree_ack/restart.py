@@ -113,7 +113,7 @@ class Restart:
             if stream.origin == self._site and stream.last >= 0:
                 for member in stream.members:
                     if member != self._site:
-                        stream.behind[member] = stream.stable
+                        stream.leave_behind(member, stream.stable)
         self.awaited = {site for site in range(self._sites) if site != self._site}
 
     def note(self, now: Micros, site: SiteId, newest: dict[int, int]) -> None:

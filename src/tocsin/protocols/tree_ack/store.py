@@ -62,9 +62,12 @@ class Store:
     def _deliver_held(self, stream: Stream) -> None:
         while stream.held:
             first = min(stream.held)
-            if stream.held[first].previous > stream.last:
+            if first <= stream.last:
+                del stream.held[first]  # its origin has begun anew since, and goes on without it
+            elif stream.held[first].previous > stream.last:
                 break
-            self._deliver(stream, stream.held.pop(first))
+            else:
+                self._deliver(stream, stream.held.pop(first))
 
     def take_own(self, stream: Stream, data: Data) -> None:
         """Make our own broadcast durable, and with it that its number is taken."""

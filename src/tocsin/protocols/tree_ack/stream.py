@@ -29,12 +29,17 @@ class Stream:
         self.stable = 0  # all smaller numbers are at every member; at most `done`
         self.floor = -1  # newest number trimmed from our log; below `stable`
         self.floor_count = 0  # the stream's messages up to `floor`
+        self.void = (-1, 0)  # numbers between these are nobody's: their origin has lost them, and those before them
         self.instances: dict[int, Instance] = {}  # by number, all at least `done`
         self.held: dict[int, Data] = {}  # received, durable, waiting for an earlier one; all above `last`
         self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
+        self.said: dict[
+            SiteId, int
+        ] = {}  # at the root: of those, who has said since then what it has, the newest number
         self.untold: set[SiteId] = set()  # at the root: members that have not confirmed what was announced last …
         self.announced = (-1, -1)  # … the newest complete number, and what is stable
         self.told_at = NEVER  # at the root: when that was last announced …
+        self.is_stray_known = False  # at the root: that somebody has what comes after a message that is lost
         self.tellings = 0  # … and how often, since it is so or somebody is back
         self.resend_armed = False
         self.backoff = 0  # doublings of the resend time since the last progress
@@ -65,6 +70,9 @@ class Stream:
         """The paper's rec(i, m)."""
         return seqno <= self.last or seqno in self.held
 
+    def is_void(self, seqno: int) -> bool:
+        return self.void[0] < seqno < self.void[1]
+
     def numbers(self) -> list[int]:
         """The open instances' numbers, in increasing order."""
         return sorted(self.instances)
@@ -75,6 +83,28 @@ class Stream:
             return -1
         previous = self.held[min(self.held)].previous
         return previous if self.last < previous < self.done else -1
+
+    def leave_behind(self, site: SiteId, first: int) -> None:
+        """At the root: a member may lack messages from this number on."""
+        self.behind[site] = min(self.behind.get(site, first), first)
+        self.said.pop(site, None)
+
+    def note_said(self, site: SiteId, last: int) -> None:
+        """At the root: a member that may lack messages says that it has all up to this one."""
+        if last + 1 >= self.done:
+            del self.behind[site]
+            self.said.pop(site, None)
+        else:
+            self.behind[site] = max(self.behind[site], last + 1)
+            self.said[site] = last
+
+    def lost(self, last: int) -> tuple[int, int] | None:
+        """At a root outside the group, for a member that has all up to `last`: the newest complete message after it,
+        and the stream's messages up to that, if no member has one of those any more; None unless all have said so."""
+        newest = self.done - 1
+        if last >= newest or len(self.said) < len(self.members) or max(self.said.values()) > last:
+            return None
+        return newest, self.count - len([seqno for seqno in self.instances if seqno > newest])
 
     def settle_stable(self, retain: int) -> None:
         """At the root: what is complete is stable up to the first number that somebody may lack, and nobody is waited

@@ -16,13 +16,14 @@ from tocsin.sim.world import Tally
 SLACK: Final = 50.0  # copies of the start and the end of a run, which are no whole second of anything
 
 
-def excess_of_run(limits: Limits, sites: int, now: Micros, tally: Tally, lacking_s: float) -> str:
-    """By how much a run was too dear; "" if it was not."""
+def excess_of_run(limits: Limits, sites: int, now: Micros, tally: Tally, lacking_s: float, dead_links: int = 0) -> str:
+    """By how much a run was too dear; "" if it was not. `dead_links`: ways of links that are dead at its end."""
     parts = {
         "broadcasts": limits.first * tally.broadcasts,
         "what somebody lacked": limits.again_per_second * lacking_s,
         "idle": limits.idle_per_second * sites * now / 1e6,
         "trouble": limits.troubled_per_second * sites * now / 1e6 if tally.faults or tally.drops else 0.0,
+        "dead links": limits.round_dead_per_second * dead_links * now / 1e6,
         "lost copies": limits.lost * lost(tally),
         "upsets": limits.upset * upsets(tally, sites),
     }
@@ -34,9 +35,10 @@ def excess_of_run(limits: Limits, sites: int, now: Micros, tally: Tally, lacking
     return f"{spent} copies were sent; the limit is {allowed:.0f} ({sums})"
 
 
-def excess_of_idle(limits: Limits, sites: int, span_us: Micros, spent: int) -> str:
+def excess_of_idle(limits: Limits, sites: int, span_us: Micros, spent: int, dead_links: int = 0) -> str:
     """The same of a group that has nothing to do."""
-    allowed = SLACK + limits.idle_per_second * sites * span_us / 1e6
+    in_a_second = limits.idle_per_second * sites + limits.round_dead_per_second * dead_links
+    allowed = SLACK + in_a_second * span_us / 1e6
     if spent <= allowed:
         return ""
     return f"an idle group sent {spent} copies in {span_us / 1e6:.1f} s; the limit is {allowed:.0f}"

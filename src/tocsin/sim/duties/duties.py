@@ -107,7 +107,12 @@ class Duties:
             return Duty(NOT_CHECKABLE, NO_LIMITS)
         tally = self._simulation.world.tally
         lacking = lacking_s(self._notes, tally, ending.now)
-        return _verdict(excess_of_run(self._limits, len(ending.names), ending.now, tally, lacking))
+        return _verdict(excess_of_run(self._limits, len(ending.names), ending.now, tally, lacking, self._dead_links()))
+
+    def _dead_links(self) -> int:
+        network = self._simulation.world.network
+        assert network is not None
+        return network.carrier.conditions.dead_count()
 
     def _watch_idle(self, found: dict[str, Duty]) -> None:
         """Let the quiet group run on: what is found wrong in every look is a failure too. (In the first one, the last
@@ -140,7 +145,7 @@ class Duties:
             wrong[QUIET] = f"the group was quiet and is not any more: {ending.restless()[0]}"
         if self._limits is not None:
             wrong[HELD] = excess(ending, at_rest=True)
-            wrong[COSTS] = excess_of_idle(self._limits, len(ending.names), IDLE_US, sent)
+            wrong[COSTS] = excess_of_idle(self._limits, len(ending.names), IDLE_US, sent, self._dead_links())
         return {name: why for name, why in wrong.items() if why}
 
     def _run_on(self, span_us: Micros) -> None:

@@ -28,6 +28,7 @@ class Ending:
         if protocol.limits is not None:
             multicast = 1 if has_multicast else len(names) - 1
             self.limits = protocol.limits(options, len(names), notes.group_count(), multicast)
+            notes.positions_lost = self.limits.positions_lost
         self.now: Micros = 0
         self.since: Micros = 0  # when the last fault happened, or the last broadcast was taken
         self.obstacle = ""  # why the run has not healed
@@ -35,7 +36,7 @@ class Ending:
         self.machines: list[Machine | None] = [None] * len(names)
         self.disks: list[Disk] = []  # by site
         self.busy: list[str] = []  # whose broadcasts wait for room, in words
-        self.left: set[SiteId] = set()  # whose application has left
+        self.left: set[SiteId] = set()  # whose application has left, or was told that its site is removed
 
     def up(self) -> list[SiteId]:
         """Who is there to be owed something."""

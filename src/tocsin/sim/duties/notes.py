@@ -37,6 +37,7 @@ class Missing:
         self.origin = origin
         self.first = first  # the smallest number it can be
         self.count = count  # the origin's next messages to the group, from there on
+        self.later = 0  # the origin's messages, to any group, that came after them until it was told
 
 
 class Log:
@@ -95,6 +96,8 @@ class Notes:
         self.changes: list[Micros] = []  # when a view or the members of a group were installed, newest last
         self._names = names
         self._orders: dict[GroupId, dict[int, int]] = {}  # made at the end, once
+        self.positions_lost = False  # with the disks of all members of a group, its positions are lost, too
+        self._forgotten: dict[GroupId, int] = {}  # by such a group: so many of the past logs were before
         self._saved: list[Log | None] = [None] * sites
         self._founded = [list(members) for members in groups]
         self._strangers: set[tuple[SiteId, GroupId]] = set()  # who was out of a group for a while
@@ -148,7 +151,9 @@ class Notes:
         if count <= 0 and not self.untrue:
             self.untrue = f"{self._names[site]} is told that it missed {count} messages"
         if origin != ANY_ORIGIN:
-            self.logs[site].missing.append(Missing(group, origin, first, count))
+            missing = Missing(group, origin, first, count)
+            missing.later = self._later(missing)
+            self.logs[site].missing.append(missing)
             return
         names = self.logs[site].of_group(group)
         if first != len(names) and not self.untrue:
@@ -191,6 +196,15 @@ class Notes:
         self.past.append((site, self.logs[site]))
         saved = self._saved[site]
         self.logs[site] = saved.copy() if restored and saved is not None else Log()
+        for group in range(len(self._founded)):
+            if self._is_forgotten(group):
+                self._forgotten[group] = len(self.past)
+
+    def _is_forgotten(self, group: GroupId) -> bool:
+        """Whether every member has lost a disk, and none was told anything on the one that it has."""
+        members = self._founded[group]
+        lost = {site for site, _ in self.past}
+        return lost.issuperset(members) and not any(self.logs[site].told.get(group) for site in members)
 
     # Questions at the end
 
@@ -202,7 +216,7 @@ class Notes:
         known = self._orders.get(group)
         if known is None:
             known = {}
-            for site, log in self._all_logs():
+            for site, log in self._logs_of(group):
                 if self._was_there(site, group):
                     names = log.of_group(group)
                     for position in range(len(names)):
@@ -213,9 +227,10 @@ class Notes:
 
     def contradiction(self) -> str:
         """A position at which two disks have different messages; "" if there is none."""
-        for site, log in self._all_logs():
-            for group, names in log.told.items():
-                order = self.order(group)
+        for group in range(len(self._founded)):
+            order = self.order(group)
+            for site, log in self._logs_of(group):
+                names = log.told.get(group, [])
                 for position in range(len(names)):
                     name = names[position]
                     if self._was_there(site, group) and name != NOT_TOLD and name != order[position]:
@@ -229,13 +244,24 @@ class Notes:
         """Whether the site was in the group from its beginning on, so that its positions are the group's."""
         return group < len(self._founded) and site in self._founded[group] and (site, group) not in self._strangers
 
-    def _all_logs(self) -> list[tuple[SiteId, Log]]:
-        return [(site, self.logs[site]) for site in range(len(self.logs))] + self.past
+    def _logs_of(self, group: GroupId) -> list[tuple[SiteId, Log]]:
+        """Those whose positions of a group count: the present ones, and the past ones that it remembers."""
+        forgotten = self._forgotten.get(group, 0) if self.positions_lost else 0
+        return [(site, self.logs[site]) for site in range(len(self.logs))] + self.past[forgotten:]
 
     def named(self, missing: Missing) -> list[int]:
         """The messages that are meant: its origin's next ones to the group, so many, as far as there are any."""
         sent = [number for number in self.sent.get((missing.group, missing.origin), []) if number >= missing.first]
         return [name_of(missing.origin, number) for number in sent[: missing.count]]
+
+    def _later(self, missing: Missing) -> int:
+        meant = self.named(missing)
+        last = seqno_of(meant[-1]) if meant else missing.first
+        later = 0
+        for (_, origin), numbers in self.sent.items():
+            if origin == missing.origin:
+                later += len([number for number in numbers if number > last])
+        return later
 
     # In words
 

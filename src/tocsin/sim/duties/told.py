@@ -1,9 +1,12 @@
 """told: what an application hears beside its messages is what happened, no more and no less.
 
 - Positions go up by one, and `missed` alone skips some: exactly those that come next.
-- What was missed is real (somebody has it at that position; that origin has used those numbers), and is not delivered
-  here, before or after.
-- Where positions are the group's, one position is one message at every site, on every disk.
+- What was missed is real (somebody has it at that position, or it is one of the group's messages that nobody has: it
+  was ordered, and lost with a disk; that origin has used those numbers), and is not delivered here, before or after.
+  There was a reason: while everybody keeps its disk, nobody misses what the protocol says it keeps for those who are
+  away.
+- Where positions are the group's, one position is one message at every site, on every disk. Where only its members
+  know them, and all of them lose their disks, they begin again.
 - Only a protocol that states it takes deliveries back, and only the newest.
 - A site that was asked to leave, and is still running when all has healed, was told that it is out.
 """
@@ -11,7 +14,7 @@
 from tocsin.core.machine import GroupId
 from tocsin.sim.duties.acknowledged import missed_names, shares_positions
 from tocsin.sim.duties.ending import Ending
-from tocsin.sim.duties.notes import NOT_TOLD, Log
+from tocsin.sim.duties.notes import NOT_TOLD, Log, Missing, name_of
 
 
 def first_untruth(ending: Ending) -> str:
@@ -39,15 +42,37 @@ def _untruth(ending: Ending, log: Log, group: GroupId) -> str:
                 f"was told that it missed {missing.count} messages of {ending.names[missing.origin]} from number "
                 f"{missing.first} on, which has sent {len(notes.named(missing))}"
             )
+        if missing.group == group and _is_kept(ending, missing):
+            return (
+                f"was told that it missed {missing.count} messages of {ending.names[missing.origin]} from number "
+                f"{missing.first} on, and only {missing.later} came after them: so many are kept for who is away"
+            )
     names = log.of_group(group)
     order = notes.order(group)
-    for position in range(len(names)):
-        if names[position] == NOT_TOLD and position not in order:
-            return f"was told that it missed position {position}, which nobody has"
+    unknown = [place for place in range(len(names)) if names[place] == NOT_TOLD and place not in order]
+    lost = _had_by_nobody(ending, group)
+    if len(unknown) > lost:
+        return f"was told that it missed position {unknown[lost]}, which nobody has"
     both = set(names).intersection(missed_names(notes, log, group, shares_positions(ending)))
     if both:
         return f"was told that it missed {notes.label(min(both))}, which it has delivered"
     return ""
+
+
+def _had_by_nobody(ending: Ending, group: GroupId) -> int:
+    """How many messages of a group nobody has, on whatever disk; none, unless a disk was lost."""
+    notes = ending.notes
+    if not notes.past:
+        return 0
+    known = set(notes.order(group).values())
+    sent = [name_of(origin, seqno) for (to, origin), numbers in notes.sent.items() if to == group for seqno in numbers]
+    return len([name for name in sent if name not in known])
+
+
+def _is_kept(ending: Ending, missing: Missing) -> bool:
+    """Whether it was not to be missed: so few came after it that it was to be kept, and no disk was lost with it."""
+    kept = ending.limits.kept if ending.limits is not None else 0
+    return missing.later < kept and not ending.notes.past
 
 
 def _second_order(ending: Ending) -> str:

@@ -46,7 +46,7 @@ class Judge:
         trace = TraceBuffer("exploration", names)
         for place, (site, earlier, events) in enumerate(lives):
             if not earlier:
-                for origin, seqno in sorted(locals_[site].received):
+                for origin, seqno in sorted({*locals_[site].received, *_broadcast_on_earlier_disks(site, lives)}):
                     trace.append(place, 0, "receive", None, scenario.names[origin], seqno, "data")
             for event, group, origin, seqno, view, members in events:
                 trace.append(
@@ -158,3 +158,10 @@ def _lives(local: Local) -> list[tuple[SiteId, int, list[Event]]]:
             events.append(event)
     logs.append(events)
     return [(local.site, len(logs) - 1 - place, log) for place, log in enumerate(logs)]
+
+
+def _broadcast_on_earlier_disks(site: SiteId, lives: list[tuple[SiteId, int, list[Event]]]) -> list[tuple[SiteId, int]]:
+    """(origin, seqno) of what a site broadcast before it lost a disk: like all that ever reached it, it had that then,
+    and others may have delivered it because of that."""
+    events = [event for whose, earlier, log in lives if whose == site and earlier for event in log]
+    return [(site, event[3]) for event in events if event[0] == "broadcast" and event[3] is not None]

@@ -200,6 +200,14 @@ class SiteFaults:
     def may_recover(self, state: State) -> bool:
         return self._left(state, RECOVERIES)
 
+    def half_have_left(self, state: State) -> bool:
+        """Whether those who stayed are no majority: who waits for a crashed site to come back waits for these, too."""
+        stayed = [local for local in state.sites if not self._locals.states[local].left]
+        return 2 * len(stayed) <= len(state.sites)
+
+    def may_return(self, state: State) -> bool:
+        return self._left(state, RETURNS)
+
     def without_the_lost(self, state: State) -> State:
         """Without what is in flight to sites that are down for good: it changes nothing any more."""
         if not self._script_brings_back(state) and not self.everybody_is_up(state) and not self.may_recover(state):

@@ -80,6 +80,8 @@ class Successors:
             return False
         if all_up and not self._faults.everybody_is_up(state) and self._faults.may_recover(state):
             return False
+        if all_up and self._faults.half_have_left(state) and self._faults.may_return(state):
+            return False
         return not self._due(state)
 
     # Messages

@@ -8,7 +8,8 @@ from tocsin.protocols.protocol import Protocol
 Document = dict[str, Any]
 
 LOSSES = ("loss", "duplicate", "reorder")  # of the network
-FOR_GOOD = ("stay_down", "minority", "voters")  # kinds of faults that nothing ends
+STOPS = ("crash", "tear", "wipe", "restore", "damage")  # faults of sites that are down then
+FOR_GOOD = ("stay_down", "minority")  # kinds of faults that nothing ends
 
 
 class Plan:
@@ -52,16 +53,22 @@ class Plan:
         return self.named("join", "add")
 
     def down_for_good(self) -> set[str]:
-        """Who crashes and does not come back."""
-        return {name for kind, fault in self.pieces if kind in FOR_GOOD for name in fault.get("crash", [])}
+        """Who crashes and does not come back; a voter that was removed counts as gone for good, too."""
+        crashed = {name for kind, fault in self.pieces if kind in FOR_GOOD for name in fault.get("crash", [])}
+        return crashed | set(self.named("remove"))
 
     def gone(self) -> list[str]:
-        """Who has left and does not return, in the order of leaving."""
+        """Who has left and does not return, in the order of leaving. Who left runs on: a restart brings it back, or a
+        recovery after a crash."""
         left: list[str] = []
+        down: set[str] = set()
         for fault in sorted(self.faults(), key=lambda fault: int(fault["at_us"])):
             left += [name for name in fault.get("leave", []) if name not in left]
-            for key in ("restart", "recover"):
-                left = [name for name in left if name not in fault.get(key, [])]
+            for key in STOPS:
+                down.update(fault.get(key, []))
+            started = {*fault.get("restart", []), *[name for name in fault.get("recover", []) if name in down]}
+            left = [name for name in left if name not in started]
+            down -= started
         return left
 
     def steady(self) -> list[str]:
@@ -107,8 +114,9 @@ class Plan:
         down = self.down_for_good()
         back = [name for name in self.names if name not in down]
         ends: list[Document] = [{"at_us": at, "heal": True}, {"at_us": at, "calm": True}]
-        if back:
-            ends.append({"at_us": at, "resume": back})
+        going_on = [name for name in self.names if name in back or name in self.named("remove")]
+        if going_on:
+            ends.append({"at_us": at, "resume": going_on})
         if back and self.assume.crashes != "none":
             ends.append({"at_us": at, "recover": back})
         if self.named("slow"):

@@ -47,20 +47,22 @@ def empty_group(plan: Plan, rng: Rng) -> None:
         plan.add("emptied", rng.between(begin, end), "change", {"few": plan.some(rng, plan.names, len(plan.names))})
 
 
-def change_voters(plan: Plan, rng: Rng) -> None:
-    """A site is added to the voters, another is removed and then stopped for good, each asked of any site; maybe at one
-    time."""
+def change_voters(plan: Plan, rng: Rng, kind: str = "voters") -> None:
+    """A site is added to the voters, another is removed, each asked of any site; maybe at one time. Who is removed is
+    stopped for good, or runs on and is told."""
     names = plan.steady()
     newcomer = plan.names[-1]
     if len(plan.names) < 4 or newcomer not in names:
         return
     begin, end = plan.span(rng)
-    plan.add("voters", begin + 1, "add", [newcomer], by=names[rng.below(len(names) - 1)])
+    plan.add(kind, begin + 1, "add", [newcomer], by=names[rng.below(len(names) - 1)])
     if plan.spare() > 0:
         removed = names[rng.below(len(names) - 1)]
         at = begin + 1 if rng.chance(0.3) else end + 1
-        plan.add("voters", at, "remove", [removed], by=names[rng.below(len(names) - 1)])
-        plan.add("voters", at + rng.between(0, LATE_US), "crash", [removed])
+        plan.add(kind, at, "remove", [removed], by=names[rng.below(len(names) - 1)])
+        stopped_at = at + rng.between(0, LATE_US)
+        if rng.chance(0.5):
+            plan.add(kind, stopped_at, "crash", [removed])
 
 
 def send_from_outside(plan: Plan, rng: Rng) -> None:

@@ -2,6 +2,7 @@
 
 from tocsin.core.rng import Rng
 from tocsin.sim.swarm.plan import Plan
+from tocsin.sim.swarm.requests import change_voters
 
 SOON_US = 300_000  # while a site that came back still catches up
 LEAVING_US = 50_000  # while the others still hear of a leave
@@ -79,14 +80,21 @@ def crash_while_changing(plan: Plan, rng: Rng) -> None:
 
 
 def crash_while_voting(plan: Plan, rng: Rng) -> None:
-    """Sites crash while the voters are changed."""
-    for at in [int(fault["at_us"]) for fault in plan.faults() if "add" in fault or "remove" in fault]:
+    """Sites crash while the voters are changed; where nobody changes them yet, they are changed for it."""
+    if not _changes_of_voters(plan):
+        change_voters(plan, rng, "crash_voters")
+    for at in _changes_of_voters(plan):
         names = plan.steady()
         if names:
             chosen = [names[rng.below(len(names))]]
             crash_at = at + rng.between(0, LEAVING_US)
             plan.add("crash_voters", crash_at, "crash", chosen)
             plan.add("crash_voters", max(crash_at, plan.span(rng)[1]), "recover", chosen)
+
+
+def _changes_of_voters(plan: Plan) -> list[int]:
+    """When voters are changed."""
+    return [int(fault["at_us"]) for fault in plan.faults() if "add" in fault or "remove" in fault]
 
 
 def at_once(plan: Plan, rng: Rng) -> None:

@@ -23,7 +23,7 @@ from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
-from tocsin.core.renewal import RENEW, Renewal
+from tocsin.core.renewal import RENEW, Renewal, over_of
 from tocsin.protocols.baselines.ack_all.messages import Ack, Acknowledged, Sent, Summary
 from tocsin.protocols.baselines.ack_all.options import AckAllOptions
 
@@ -39,9 +39,11 @@ class AckAll(Machine):
         self._outbox = outbox
         self._window: int = options.window
         self._use_multicast: bool = options.multicast
+        self._first_seqno: int = setup.first_seqno
         self._numbers = OwnNumbers(setup.first_seqno)
         self._own: Resending[Data] = Resending(outbox, options.resend_us)
         self._sent: list[int] = [0] * len(setup.groups)  # by group: own messages
+        self._places: dict[int, int] = {}  # by number of an outstanding message: its place among those to its group
         self._received = ReceivedNumbers()
         self._records = Records(outbox, options.records_max)
         self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, self._records, outbox)
@@ -66,15 +68,16 @@ class AckAll(Machine):
             for origin, ranges in record.received:
                 self._received.recall(origin, ranges)
         elif isinstance(record, Sent):
-            if record.seqno >= self._numbers.following:
-                self._sent[record.group] += 1  # else the summary has counted it
+            self._sent[record.group] = max(self._sent[record.group], record.place + 1)
             self._numbers.recall(record.seqno)
             waiting = self._others(record.group)
             if waiting:
                 data = Data(record.group, self._site, record.seqno, record.payload)
                 self._own.add(record.seqno, data, waiting)
+                self._places[record.seqno] = record.place
         elif isinstance(record, Acknowledged):
             self._own.drop(record.seqno)
+            self._places.pop(record.seqno, None)
         elif isinstance(record, Received):
             self._received.add(record.origin, record.seqno)
         elif isinstance(record, Renewed):
@@ -82,12 +85,14 @@ class AckAll(Machine):
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._numbers.take()
-        self._sent[group] += 1
-        self._records.persist(Sent(group, seqno, payload))
+        place = self._sent[group]
+        self._sent[group] = place + 1
+        self._records.persist(Sent(group, seqno, place, payload))
         data = Data(group, self._site, seqno, payload)
         waiting = self._others(group)
         if waiting:
             self._own.add(seqno, data, waiting)
+            self._places[seqno] = place
             self._send_first(data, waiting)
             self._own.arm(now, seqno)
         if self._site in self._groups[group]:
@@ -101,9 +106,22 @@ class AckAll(Machine):
         elif isinstance(message, Ack):
             self._on_ack(source, message.seqno)
         elif isinstance(message, Enquiry):
-            self._renewal.answer(source, message, self._received.marks(), self._sent)
+            self._renewal.answer(source, message, self._received.marks(), self._over_for(source))
         elif isinstance(message, Account):
             self._on_account(source, message)
+
+    def _over_for(self, site: SiteId) -> tuple[tuple[int, int, int, int], ...]:
+        """Own messages that this site has acknowledged."""
+        found: list[tuple[int, int, int, int]] = []
+        for group in range(len(self._groups)):
+            if site in self._groups[group]:
+                under_way = [
+                    (self._places[seqno], seqno)
+                    for seqno, outstanding in self._own.outstanding.items()
+                    if outstanding.data.group == group and site in outstanding.waiting
+                ]
+                found.extend(over_of(group, self._first_seqno, self._sent[group], under_way))
+        return tuple(found)
 
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew, and is told what the others have: that is missed here, and never delivered."""
@@ -133,6 +151,7 @@ class AckAll(Machine):
 
     def _on_ack(self, source: SiteId, seqno: int) -> None:
         if self._own.acknowledge(seqno, source):
+            del self._places[seqno]
             self._records.persist(Acknowledged(seqno))
             self._maybe_checkpoint()
 
@@ -161,6 +180,6 @@ class AckAll(Machine):
         records.extend(self._renewal.records())
         for outstanding in self._own.outstanding.values():
             data = outstanding.data
-            records.append(Sent(data.group, data.seqno, data.payload))
+            records.append(Sent(data.group, data.seqno, self._places[data.seqno], data.payload))
         self._records.fold(records)
         self._records.release_log(len(self._groups))

@@ -18,6 +18,7 @@ class Sent(Record, frozen=True):
 
     group: Number
     seqno: Number
+    place: Number  # among this site's messages to the group
     payload: bytes
 
     def brief(self, names: list[str]) -> str:

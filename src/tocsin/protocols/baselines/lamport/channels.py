@@ -1,5 +1,9 @@
 """Channels: from each site to each other, messages accepted in the order of their places, early ones held meanwhile."""
 
+from collections.abc import Iterable
+
+from tocsin.core.machine import SiteId
+from tocsin.core.own_messages import Outstanding
 from tocsin.protocols.baselines.lamport.messages import Data
 
 
@@ -49,3 +53,28 @@ class Channel:
         if self.claim_stamp >= 0 and self.claim_sent <= self.received:
             self.heard = max(self.heard, self.claim_stamp)
             self.claim_stamp = -1
+
+
+# For a site that begins anew
+
+
+def next_place(own: Iterable[Outstanding[Data]], groups: list[list[SiteId]], site: SiteId, following: int) -> int:
+    """Of the first message that goes to this site from now on, or goes there again."""
+    for outstanding in own:
+        if site in outstanding.waiting:
+            data = outstanding.data
+            return data.places[groups[data.group].index(site)]
+    return following
+
+
+def over_for(
+    own: Iterable[Outstanding[Data]], groups: list[list[SiteId]], site: SiteId, sent: list[int], first: int
+) -> tuple[tuple[int, int, int, int], ...]:
+    """For `Account.over`: own messages, so many to each group and the first with this number, that this site has
+    acknowledged: all before those that are sent to it again."""
+    over = list(sent)
+    for outstanding in own:
+        if site in outstanding.waiting:
+            over[outstanding.data.group] -= 1
+    told = [group for group in range(len(over)) if site in groups[group] and over[group] > 0]
+    return tuple([(group, first, 0, over[group]) for group in told])

@@ -14,4 +14,5 @@ def limits_of(options: LamportOptions, sites: int, groups: int, multicast: int) 
         again_per_second=(others + sites * multicast + sites * others) * resends,  # sent again; asked for, and answered
         lost=2 + sites,  # sent again, and each null that follows
         upset=others * options.window,  # who comes back sends all that is outstanding
+        positions_lost=True,  # only members know them
     )

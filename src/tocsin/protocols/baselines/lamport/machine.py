@@ -30,7 +30,7 @@ from tocsin.core.message import Message, Record
 from tocsin.core.own_messages import RESEND, OwnNumbers, Resending
 from tocsin.core.records import Records
 from tocsin.core.renewal import RENEW, Renewal
-from tocsin.protocols.baselines.lamport.channels import Channel
+from tocsin.protocols.baselines.lamport.channels import Channel, next_place, over_for
 from tocsin.protocols.baselines.lamport.messages import (
     Ack,
     Acknowledged,
@@ -67,6 +67,7 @@ class Lamport(Machine):
         self._window: int = options.window
         self._clock = 0  # largest stamp sent or seen
         self._reserved = 0  # on disk: every stamp sent from here is below it
+        self._first_seqno: int = setup.first_seqno
         self._numbers = OwnNumbers(setup.first_seqno)
         self._sent: list[int] = [0] * setup.sites  # by site: messages broadcast to it
         self._sent_to: list[int] = [0] * len(setup.groups)  # by group: own messages
@@ -173,7 +174,10 @@ class Lamport(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Enquiry):
-            self._renewal.answer(source, message, (self._next_place(source), self._clock), self._sent_to)
+            own = self._own.outstanding.values()
+            place = next_place(own, self._groups, source, self._sent[source])
+            over = over_for(own, self._groups, source, self._sent_to, self._first_seqno)
+            self._renewal.answer(source, message, (place, self._clock), over)
         elif isinstance(message, Account):
             self._on_account(source, message)
         elif not self._renewal.is_over:
@@ -195,14 +199,6 @@ class Lamport(Machine):
         self._needed[site] = -1
         self._announced[site] = -1
         self._renewal.forget(site)
-
-    def _next_place(self, site: SiteId) -> int:
-        """Of the first message that goes to this site from now on, or goes there again."""
-        for outstanding in self._own.outstanding.values():
-            if site in outstanding.waiting:
-                data = outstanding.data
-                return data.places[self._groups[data.group].index(site)]
-        return self._sent[site]
 
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew; when all have answered, its clock is beyond all that it can have promised."""

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tocsin.core.data import Number
+from tocsin.core.data import Claimed, Number, name_of
 from tocsin.core.message import Message, Record
 
 STEPS_MAX = 1024
@@ -16,9 +16,9 @@ class Data(Message, frozen=True):
     """A message on its way from neighbour to neighbour; `left`: steps in which the receiver forwards it."""
 
     kind: ClassVar[str] = "data"
-    group: Number
-    origin: Number
-    seqno: Number
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed
     left: Steps
     payload: bytes
 
@@ -26,18 +26,18 @@ class Data(Message, frozen=True):
         return ((self.origin, self.seqno),)
 
     def brief(self, names: list[str]) -> str:
-        return f"Data({names[self.origin]}:{self.seqno} left {self.left})"
+        return f"Data({name_of(self.origin, names)}:{self.seqno} left {self.left})"
 
 
 class Ack(Message, frozen=True):
     """The sender has this message: forward it there no more."""
 
     kind: ClassVar[str] = "ack"
-    origin: Number
-    seqno: Number
+    origin: Claimed
+    seqno: Claimed
 
     def brief(self, names: list[str]) -> str:
-        return f"Ack({names[self.origin]}:{self.seqno})"
+        return f"Ack({name_of(self.origin, names)}:{self.seqno})"
 
 
 class Sent(Record, frozen=True):

@@ -1,16 +1,20 @@
 """Totem's single ring: the holder of a circulating token broadcasts."""
 
-from tocsin.core.data import Sent
+from tocsin.core.data import Account, Enquiry, Renewed, Sent
 from tocsin.protocols.baselines.totem_ring.limits import limits_of
 from tocsin.protocols.baselines.totem_ring.machine import TotemRing
 from tocsin.protocols.baselines.totem_ring.messages import (
     Beacon,
+    Before,
     Commit,
     Data,
     Delivered,
+    Had,
+    History,
     Installed,
     Join,
     Kept,
+    Met,
     Seen,
     Stored,
     Token,
@@ -25,8 +29,8 @@ PROTOCOL: Protocol = Protocol(
     paper="Amir, Moser, Melliar-Smith, Agarwal, Ciarfella 1995",
     make=TotemRing,
     options=TotemRingOptions,
-    messages=(Data, Token, Beacon, Join, Commit, Want),
-    records=(Sent, Stored, Delivered, Seen, Installed, Kept),
+    messages=(Data, Token, Beacon, Join, Commit, Want, Before, Had, Enquiry, Account),
+    records=(Sent, Stored, Delivered, Seen, Installed, Kept, History, Met, Renewed),
     ranges=RANGES,
     small=SMALL,
     guarantees=(*ONE_ORDER, "safe", "view_synchrony"),
@@ -37,7 +41,6 @@ PROTOCOL: Protocol = Protocol(
         note="a component goes on by itself; what is promised is promised among the members of a view",
     ),
     limits=limits_of,
-    neglects=("quiet: something outstanding",),
     liveness_us=20_000_000,
     has_views=True,
     parts_alone=True,

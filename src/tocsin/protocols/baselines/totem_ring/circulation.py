@@ -12,6 +12,10 @@ from tocsin.protocols.baselines.totem_ring.store import Store
 
 HOLD: Final = "HOLD"  # an idle token is held
 
+# Places beyond what is safe, in windows. Without losses a place is safe two rotations later; then a window is free in
+# every visit. Others know what is safe one rotation later, so a member holds at most one window more.
+WINDOWS_UNSAFE: Final = 3
+
 
 class Circulation:
     """The token of the present ring, as this member saw it last; only while a ring is installed."""
@@ -47,7 +51,7 @@ class Circulation:
         if members == 1:
             self._run_alone()
         else:
-            self._passing.expect_return(now, members)
+            self._passing.expect_return(now, members, self._held_us())
 
     def make_token(self, now: Micros) -> None:
         """The representative begins the circulation."""
@@ -68,7 +72,6 @@ class Circulation:
         ring.note_safe(ring.reached())
         self._store.deliver_ready()
         ring.drop_below(ring.safe)
-        self._store.maybe_checkpoint()
 
     # What happens
 
@@ -96,7 +99,7 @@ class Circulation:
         if self._held is not None:
             return
         self._passing.arrived()
-        self._passing.expect_return(now, len(ring.members))
+        self._passing.expect_return(now, len(ring.members), self._held_us())
         news = token.end != self._last_end or token.aru != self._last_aru or min(self._last_aru, token.aru) > ring.safe
         if not news and not self._store.queue.waiting and self._idle_us > 0:  # the token need not hurry
             self._held = token
@@ -111,6 +114,10 @@ class Circulation:
             self.stop()
             self._use_token(now, token)
 
+    def _held_us(self) -> int:
+        """So long the others may hold an idle token in one rotation, all together."""
+        return (len(self._store.ring.members) - 1) * self._idle_us
+
     # The token is here
 
     def _use_token(self, now: Micros, token: Token) -> None:
@@ -119,9 +126,10 @@ class Circulation:
         self._hop = token.hop
         others = [site for site in ring.members if site != self._site]
         wanted = self._answer_wanted(token, others)
+        ring.note_safe(min(self._last_aru, token.aru))
         end = max(token.end, ring.reached())
         before = max(0, token.sent - self._sent_last)
-        taken = self._store.queue.take(min(self._burst, max(0, self._window - before)))
+        taken = self._store.queue.take(max(0, min(self._burst, self._window - before, self._unsafe_room(end))))
         for item in taken:
             self._store.store(end, item)
             self._outbox.multicast(list(others), Data(ring.number, ring.root, end, item))
@@ -130,14 +138,16 @@ class Circulation:
         wanted.update(ring.have.gaps_below(min(self._last_end, end), ring.kept_from))
         self._last_end = end
         aru, aru_site = self._acknowledge(token, end)
-        ring.note_safe(min(self._last_aru, token.aru))
         self._last_aru = aru
         self._store.deliver_ready()
         ring.drop_below(ring.safe)
         sent = before + len(taken)
         passed = Token(ring.number, ring.root, token.hop + 1, end, aru, aru_site, wanted.to_wire(), sent)
-        self._store.maybe_checkpoint()
-        self._passing.pass_on(now, ring.next_after(self._site), passed)
+        self._passing.pass_on(now, ring.next_after(self._site), passed, self._held_us())
+
+    def _unsafe_room(self, end: int) -> int:
+        """How many more places may be taken while those before are not known to be safe."""
+        return self._store.ring.safe + WINDOWS_UNSAFE * self._window - end
 
     def _answer_wanted(self, token: Token, others: list[SiteId]) -> RangeSet:
         """Send again what is here of the wanted; what remains wanted."""

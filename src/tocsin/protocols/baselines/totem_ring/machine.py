@@ -12,6 +12,7 @@ Paper: Amir, Moser, Melliar-Smith, Agarwal, Ciarfella, "The Totem Single-Ring Or
 | the commit token collects and tells what each brings               | `Recovery`, phases 0 and 1                  |
 | messages of the old ring are exchanged before the new is installed | `Exchange`; phase 2 waits for all           |
 | regular and transitional configuration changes                     | `Recovery._install`: two views              |
+| nothing: disks are not lost                                        | `Absence`                                   |
 | after a gap only messages of transitional members are delivered    | `Store.deliver_rest`                        |
 
 Deviations. The exchange of old messages is by plain messages, and two more rotations of the commit token say that it
@@ -24,12 +25,16 @@ ordered or delivered, and are reported as such.
 
 from typing import Final
 
-from tocsin.core.machine import GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.data import Account, Enquiry
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Setup, SiteId
 from tocsin.core.message import Message, Record
+from tocsin.core.records import Records
+from tocsin.core.renewal import RENEW
+from tocsin.protocols.baselines.totem_ring.absence import ASK, Absence
 from tocsin.protocols.baselines.totem_ring.circulation import HOLD, Circulation
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.membership import BEACON, CONSENSUS, JOIN, Membership
-from tocsin.protocols.baselines.totem_ring.messages import Beacon, Commit, Data, Join, Token, Want
+from tocsin.protocols.baselines.totem_ring.messages import Beacon, Before, Commit, Data, Had, Join, Token, Want
 from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.passing import LOST, RETRY, Passing
 from tocsin.protocols.baselines.totem_ring.places import AHEAD_MAX
@@ -52,30 +57,33 @@ class TotemRing(Machine):
         self._groups = setup.groups
         self._outbox = outbox
         self._queue_max: int = options.queue
-        self._store = Store(
-            setup.site, setup.sites, setup.groups, options.delivery == "safe", options.records_max, outbox
-        )
+        records = Records(outbox, options.records_max)
+        self._absence = Absence(setup, options.join_us, records, outbox)
+        self._store = Store(setup, options, records, self._absence, outbox)
         self._passing = Passing(options.retry_us, options.loss_us, outbox)
         self._circulation = Circulation(setup.site, options, self._store, self._passing, outbox)
         self._membership = Membership(setup.site, setup.sites, options, self._store, outbox)
         self._exchange = Exchange(setup.site, self._store, outbox)
         self._recovery = Recovery(setup.site, setup.sites, self._store, self._exchange, self._passing, outbox)
+        self._is_first: bool = setup.incarnation == FIRST_INCARNATION
         self._state = OPERATIONAL
 
     # Questions
 
     def room(self) -> int:
-        return self._queue_max - len(self._store.queue.waiting)
+        return self._queue_max - len(self._store.queue.waiting) if self._absence.takes_part() else 0
 
     def quiet(self) -> bool:
-        return self._state == OPERATIONAL and not self._store.queue.waiting and self._store.is_delivered()
+        if self._state != OPERATIONAL or not self._absence.has_asked_all():
+            return False
+        return not self._store.queue.waiting and self._store.is_delivered()
 
     # Starting
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
-        if records:
+        if records or not self._is_first:
             self._store.recall(records)
-            self._gather(now, [])
+            self._begin_again(now)
             return
         self._store.found()
         self._outbox.install_view(0, self._store.ring.members, True)
@@ -83,17 +91,44 @@ class TotemRing(Machine):
         if self._site == 0 and self._sites > 1:
             self._circulation.make_token(now)
 
+    def _begin_again(self, now: Micros) -> None:
+        """After a restart, or with an empty disk."""
+        if self._absence.takes_part():
+            self._gather(now, [])
+        else:
+            self._state = GATHER
+            self._absence.start(now)
+
+    def on_peer_renewed(self, now: Micros, site: SiteId, incarnation: int) -> None:
+        """It is on no ring, whatever it had agreed to: whoever counts on it gathers anew."""
+        self._absence.forget(site)
+        if self._absence.takes_part() and (self._state != OPERATIONAL or site in self._store.ring.members):
+            self._gather(now, [site])
+            self._store.maybe_checkpoint()
+
     # The application
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         seqno = self._store.take_own(group, payload)
         if self._state == OPERATIONAL:
             self._circulation.on_broadcast(now)
+        self._store.maybe_checkpoint()
         return seqno
 
     # Others
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
+        if isinstance(message, Enquiry):
+            self._absence.on_enquiry(source, message, self._store.seen)
+        elif isinstance(message, Account):
+            if self._absence.on_account(source, message):
+                self._store.begin_anew()
+                self._gather(now, [site for site in range(self._sites) if site != self._site])
+        elif self._absence.takes_part():
+            self._on_message(now, source, message)
+        self._store.maybe_checkpoint()
+
+    def _on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Data):
             self._on_data(now, source, message)
         elif isinstance(message, Token):
@@ -104,9 +139,13 @@ class TotemRing(Machine):
         elif isinstance(message, Join):
             self._on_join(now, source, message)
         elif isinstance(message, Commit):
-            self._on_commit(now, message)
+            self._on_commit(now, source, message)
         elif isinstance(message, Want):
             self._exchange.on_want(source, message)
+        elif isinstance(message, Before):
+            self._on_before(source, message)
+        elif isinstance(message, Had):
+            self._absence.on_had(source, message, self._store.ring, self._store.history)
 
     def on_timer(self, now: Micros, timer: str, key: int) -> None:
         if timer == HOLD:
@@ -120,8 +159,13 @@ class TotemRing(Machine):
             self._membership.send_join(now)
         elif timer == CONSENSUS and self._state == GATHER:
             self._on_consensus_timeout(now)
+        elif timer == RENEW:
+            self._absence.ask(now)
+        elif timer == ASK:
+            self._absence.ask_members(now, self._store.ring)
         elif timer == BEACON and self._state == OPERATIONAL:
             self._membership.send_beacon(now)
+        self._store.maybe_checkpoint()
 
     def _on_data(self, now: Micros, source: SiteId, data: Data) -> None:
         ring = self._store.ring
@@ -143,6 +187,12 @@ class TotemRing(Machine):
         self._state = OPERATIONAL
         self._circulation.start(now)
         self._membership.start_beacon(now)
+        self._absence.begin_ring(now, self._store.ring)
+
+    def _on_before(self, source: SiteId, before: Before) -> None:
+        ring = self._store.ring
+        if self._state == OPERATIONAL and ring.is_named(before.ring, before.root) and source in ring.members:
+            self._outbox.send(source, Had(ring.number, ring.root, self._store.before))
 
     def _on_beacon(self, now: Micros, source: SiteId, beacon: Beacon) -> None:
         ring = self._store.ring
@@ -155,6 +205,7 @@ class TotemRing(Machine):
     def _gather(self, now: Micros, more: list[SiteId]) -> None:
         self._state = GATHER
         self._circulation.stop()
+        self._absence.stop()
         self._recovery.stop()
         self._passing.stop()
         self._membership.gather(now, more)
@@ -166,7 +217,9 @@ class TotemRing(Machine):
         ring = self._store.ring
         if self._state == OPERATIONAL and source in ring.members and join.ring < ring.number:
             return  # sent before this ring was installed
-        if self._state == COMMIT:
+        if self._state == OPERATIONAL and source not in ring.members and self._site in join.dead:
+            return  # it gathers a ring without us; when that is installed, beacons find each other
+        if self._state == COMMIT and not self._recovery.is_given_up(source, join.accepted):
             return  # it is heard again when the ring is installed, or given up
         self._store.hear_of(join.ring)
         if self._state != GATHER:
@@ -194,7 +247,7 @@ class TotemRing(Machine):
         self._membership.stop()
         self._advance(now, commit)
 
-    def _on_commit(self, now: Micros, commit: Commit) -> None:
+    def _on_commit(self, now: Micros, source: SiteId, commit: Commit) -> None:
         if not self._recovery.is_sound(commit):
             return
         ring = self._store.ring
@@ -204,13 +257,16 @@ class TotemRing(Machine):
             return
         if self._state == GATHER:
             joined = self._recovery.with_past(commit)
-            if joined is not None and list(commit.members) == self._membership.alive():
-                self._store.hear_of(commit.ring)
+            is_new = commit.ring > self._store.accepted  # else it was given up here
+            if joined is not None and is_new and list(commit.members) == self._membership.alive():
+                self._store.accept(commit.ring)
                 self._enter_commit(now, joined)
         elif self._state == COMMIT:
             following = self._recovery.following(commit)
             if following is not None:
                 self._advance(now, following)
+            elif commit.ring > self._store.accepted and source in commit.members:
+                self._gather(now, [])  # the others have agreed on a later ring; it comes again
 
     def _advance(self, now: Micros, commit: Commit) -> None:
         if self._recovery.advance(now, commit):

@@ -69,7 +69,9 @@ class Membership:
     def send_join(self, now: Micros) -> None:
         gathering = self._gathering
         if self._others:
-            join = Join(tuple(sorted(gathering.known)), tuple(sorted(gathering.dead)), self._store.seen)
+            join = Join(
+                tuple(sorted(gathering.known)), tuple(sorted(gathering.dead)), self._store.seen, self._store.accepted
+            )
             self._outbox.multicast(list(self._others), join)
         self._outbox.set_timer(JOIN, 0, now + self._join_us)
 

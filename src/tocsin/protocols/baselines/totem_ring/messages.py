@@ -15,9 +15,9 @@ Ranges = tuple[int, ...]  # a RangeSet on the wire
 class Item(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """An application message."""
 
-    group: Number
-    origin: Number
-    seqno: Number
+    group: Claimed
+    origin: Claimed
+    seqno: Claimed
     payload: bytes
 
 
@@ -65,12 +65,14 @@ class Beacon(Message, frozen=True):
 
 
 class Join(Message, frozen=True):
-    """The sender gathers a new ring: whom it knows, whom it takes for dead, and the largest ring number it saw."""
+    """The sender gathers a new ring: whom it knows, whom it takes for dead, the largest ring number it saw, and the
+    last ring that it had agreed to, and has given up if it is not installed."""
 
     kind: ClassVar[str] = "probe"
     known: Sites
     dead: Sites
     ring: Claimed
+    accepted: Claimed
 
     def brief(self, names: list[str]) -> str:
         known = "".join(names[site] for site in self.known if site < len(names))
@@ -109,6 +111,23 @@ class Want(Message, frozen=True):
     ring: Claimed
     root: Claimed
     places: Ranges
+
+
+class Before(Message, frozen=True):
+    """The sender has begun anew: what had the receiver delivered when this ring began?"""
+
+    kind: ClassVar[str] = "request"
+    ring: Claimed
+    root: Claimed
+
+
+class Had(Message, frozen=True):
+    """The answer."""
+
+    kind: ClassVar[str] = "control"
+    ring: Claimed
+    root: Claimed
+    marks: tuple[Claimed, ...]  # by origin; see `ReceivedNumbers.marks`
 
 
 class Stored(Record, frozen=True):
@@ -155,3 +174,16 @@ class Kept(Record, frozen=True):
 
     place: Number
     delivered: Number
+
+
+class History(Record, frozen=True):
+    """After `Installed`, in a checkpoint: what was delivered here so far, or is missed for good."""
+
+    marks: tuple[int, ...]  # by origin; see `ReceivedNumbers.marks`
+
+
+class Met(Record, frozen=True):
+    """This site has begun anew, and a member has said what it had delivered before."""
+
+    site: Number
+    marks: tuple[int, ...]  # … unless a `History` has it

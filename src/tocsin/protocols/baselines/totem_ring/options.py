@@ -27,15 +27,15 @@ class TotemRingOptions(Options, frozen=True):
         int,
         Meta(
             ge=1,
-            description="Send the token again after so long without a sign that it arrived. "
-            "Twice a round trip; the default is 20 ms.",
+            description="Send the token again after so long, and an `idle_us` for each other member, without a sign "
+            "that it arrived. Twice a round trip; the default is 20 ms.",
         ),
     ] = 20_000
     loss_us: Annotated[
         int,
         Meta(
             ge=1,
-            description="A token not seen for so long, and four `retry_us` for each member more, is lost, and a new "
+            description="A token not seen for so long, and four such retries for each member more, is lost, and a new "
             "ring is gathered. Wrong suspicion costs a change of rings and no guarantee; the default is 400 ms.",
         ),
     ] = 400_000

@@ -20,15 +20,18 @@ class Passing:
         self._outbox = outbox
         self._target: SiteId = -1  # to whom it was passed …
         self._message: Message | None = None  # … and what; None: it has arrived, or does not matter any more
+        self._held_us = 0  # so long the others may hold it, all together, before there is a sign of it
 
-    def pass_on(self, now: Micros, target: SiteId, message: Message) -> None:
+    def pass_on(self, now: Micros, target: SiteId, message: Message, held_us: int) -> None:
+        """`held_us`: so long the others may hold it, all together."""
         self._target = target
         self._message = message
+        self._held_us = held_us
         self._outbox.send(target, message)
         self.retry_later(now)
 
     def retry_later(self, now: Micros) -> None:
-        self._outbox.set_timer(RETRY, 0, now + self._retry_us)
+        self._outbox.set_timer(RETRY, 0, now + self._retry_us + self._held_us)
 
     def retry(self, now: Micros) -> None:
         """Send it again, if there was no sign of it."""
@@ -45,9 +48,10 @@ class Passing:
         """What was passed on does not matter any more."""
         self._message = None
 
-    def expect_return(self, now: Micros, members: int) -> None:
+    def expect_return(self, now: Micros, members: int, held_us: int) -> None:
         """The token must be here again in time: so long after it was seen, the more members the longer."""
-        self._outbox.set_timer(LOST, 0, now + self._loss_us + RETRIES_A_MEMBER * self._retry_us * members)
+        again_us = self._retry_us + held_us  # as `retry_later` waits at each member
+        self._outbox.set_timer(LOST, 0, now + self._loss_us + RETRIES_A_MEMBER * again_us * members)
 
     def expect_nothing(self) -> None:
         self._outbox.cancel_timer(LOST, 0)

@@ -10,9 +10,9 @@ from tocsin.protocols.baselines.totem_ring.messages import Item
 class Queue:
     """Own messages without a place, and the numbers they have."""
 
-    def __init__(self, site: SiteId) -> None:
+    def __init__(self, site: SiteId, first_seqno: int) -> None:
         self._site = site
-        self.numbers = OwnNumbers()
+        self.numbers = OwnNumbers(first_seqno)
         self.waiting: list[Item] = []  # in the order of their numbers; each is durable
 
     def add(self, group: GroupId, payload: bytes) -> Sent:

@@ -8,6 +8,7 @@ from tocsin.core.machine import Micros, Outbox, SiteId
 from tocsin.protocols.baselines.totem_ring.exchange import Exchange
 from tocsin.protocols.baselines.totem_ring.messages import Commit, Data
 from tocsin.protocols.baselines.totem_ring.passing import Passing
+from tocsin.protocols.baselines.totem_ring.ring import RINGS_MAX
 from tocsin.protocols.baselines.totem_ring.store import Store
 
 
@@ -36,7 +37,12 @@ class Recovery:
     def is_sound(self, commit: Commit) -> bool:
         """Whether a correct site may have sent it to this one."""
         members = commit.members
-        if self._site not in members or max(members) >= self._sites or list(members) != sorted(set(members)):
+        if (
+            commit.ring > RINGS_MAX
+            or self._site not in members
+            or max(members) >= self._sites
+            or list(members) != sorted(set(members))
+        ):
             return False
         return members[0] == commit.root and len(commit.pasts) <= len(members)
 
@@ -61,13 +67,18 @@ class Recovery:
             return commit
         return None
 
+    def is_given_up(self, site: SiteId, accepted: int) -> bool:
+        """Whether the ring will never be: one of its members gathers anew, and had accepted it or a later one."""
+        commit = self._commit
+        return commit is not None and site in commit.members and accepted >= commit.ring
+
     # Going on
 
     def advance(self, now: Micros, commit: Commit) -> bool:
         """Do what a phase asks for, and pass the commit token on; True: the ring is installed, see `tell_installed`."""
         self._commit = commit
         self._passing.forget()
-        self._passing.expect_return(now, len(self._store.ring.members))
+        self._passing.expect_return(now, max(len(commit.members), len(self._store.ring.members)), 0)
         if len(commit.members) == 1 or commit.phase == 3:
             self._install(commit)
             self.stop()
@@ -79,7 +90,7 @@ class Recovery:
             self._held = commit
             self.ask_again(now)
         else:
-            self._passing.pass_on(now, self._next_after(commit), commit)
+            self._passing.pass_on(now, self._next_after(commit), commit, 0)
         return False
 
     def tell_installed(self, now: Micros, commit: Commit) -> None:
@@ -87,7 +98,7 @@ class Recovery:
         if len(commit.members) == 1:
             return
         if commit.root == self._site:
-            self._passing.pass_on(now, self._next_after(commit), commit)
+            self._passing.pass_on(now, self._next_after(commit), commit, 0)
         else:
             self._outbox.send(self._next_after(commit), commit)
 

@@ -1,8 +1,13 @@
 """One ring as a member sees it: the messages at their places, what is missing, delivered and safe."""
 
+from typing import Final
+
 from tocsin.core.machine import SiteId
 from tocsin.core.rangeset import RangeSet
 from tocsin.protocols.baselines.totem_ring.messages import Item
+
+RINGS_MAX: Final = 1 << 59  # no honest ring has such a number: its successors are numbers, too
+BLANK: Final = 1  # the number of a ring that never was: rings have even numbers
 
 
 class Ring:

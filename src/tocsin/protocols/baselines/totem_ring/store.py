@@ -1,28 +1,49 @@
 """What a member keeps: its present ring with the messages at their places, and what of them is delivered."""
 
-from tocsin.core.data import Sent
-from tocsin.core.machine import GroupId, Outbox, SiteId
+from tocsin.core.data import Renewed, Sent
+from tocsin.core.machine import FIRST_INCARNATION, RENEWAL_GAP, GroupId, Outbox, Setup, SiteId
 from tocsin.core.message import Record
+from tocsin.core.received import ReceivedNumbers
 from tocsin.core.records import Records
-from tocsin.protocols.baselines.totem_ring.messages import Delivered, Installed, Item, Kept, Seen, Stored
+from tocsin.protocols.baselines.totem_ring.absence import Absence
+from tocsin.protocols.baselines.totem_ring.messages import (
+    Delivered,
+    History,
+    Installed,
+    Item,
+    Kept,
+    Met,
+    Seen,
+    Stored,
+)
+from tocsin.protocols.baselines.totem_ring.options import TotemRingOptions
 from tocsin.protocols.baselines.totem_ring.queue import Queue
-from tocsin.protocols.baselines.totem_ring.ring import Ring
+from tocsin.protocols.baselines.totem_ring.ring import BLANK, RINGS_MAX, Ring
 
 
 class Store:
     """The durable state, and the deliveries that go with it."""
 
     def __init__(
-        self, site: SiteId, sites: int, groups: list[list[SiteId]], safe_only: bool, records_max: int, outbox: Outbox
+        self, setup: Setup, options: TotemRingOptions, records: Records, absence: Absence, outbox: Outbox
     ) -> None:
-        self._site = site
-        self._groups = groups
-        self._safe_only = safe_only  # deliver what is safe, not what is agreed
+        site = setup.site
+        self._site: SiteId = site
+        self._groups = setup.groups
+        self._safe_only: bool = options.delivery == "safe"  # deliver what is safe, not what is agreed
         self._outbox = outbox
-        self.ring = Ring(0, 0, list(range(sites)))  # the last one installed; its messages are durable
-        self.queue = Queue(site)
-        self.seen = 0  # largest ring number heard of; own proposals are durable in it
-        self._records = Records(outbox, records_max)
+        self.ring = Ring(0, 0, list(range(setup.sites)))  # the last one installed; its messages are durable
+        if setup.incarnation > FIRST_INCARNATION:
+            self.ring = Ring(BLANK, site, [site])  # it comes from no ring that there was
+        self.queue = Queue(site, setup.first_seqno)
+        self.seen = (setup.incarnation - FIRST_INCARNATION) * RENEWAL_GAP  # largest ring number heard of …
+        # … in which own proposals are durable
+        self.accepted = 0  # the last ring that this life has proposed or agreed to; it never agrees to an older one
+        self.history = ReceivedNumbers()  # of messages delivered here, or missed for good; durable with them
+        self.before: tuple[int, ...] = ()  # what the history was when the ring was installed
+        self._absence = absence
+        self._records = records
+        self._repeated_max = 4 * (options.window + options.queue)
 
     # Starting
 
@@ -47,11 +68,19 @@ class Store:
             self.ring.store(record.place, record.item)
             self.queue.recall_placed(record.item)
         elif isinstance(record, Delivered):
+            for place in range(self.ring.delivered, record.place):
+                self._note_delivered(self.ring.items[place])
             self.ring.recall_delivered(record.place)
         elif isinstance(record, Seen):
             self.seen = record.ring
         elif isinstance(record, Kept):
             self.ring.start_at(record.place, record.delivered)
+        elif isinstance(record, History):
+            self.history.adopt(record.marks)
+        elif isinstance(record, Met):
+            self._absence.recall_met(record, self.history)
+        elif isinstance(record, Renewed):
+            self._absence.recall()
 
     # Messages
 
@@ -97,38 +126,59 @@ class Store:
 
     def _deliver(self, item: Item) -> None:
         if self._site in self._groups[item.group]:
+            self._note_delivered(item)
             self._outbox.deliver(item.group, item.origin, item.seqno, item.payload)
+
+    def _note_delivered(self, item: Item) -> None:
+        if self._site in self._groups[item.group]:
+            self.history.add(item.origin, item.seqno)
 
     # Rings
 
     def hear_of(self, ring: int) -> None:
         """Somebody knows a ring of this number."""
-        self.seen = max(self.seen, ring)
+        if ring <= RINGS_MAX:
+            self.seen = max(self.seen, ring)
 
     def propose_ring(self) -> int:
         """A number that no ring had: even numbers are rings, odd ones their transitional views."""
         self.seen = self.seen + 2 - self.seen % 2
         self._records.persist(Seen(self.seen))
+        self.accepted = self.seen
         return self.seen
+
+    def accept(self, ring: int) -> None:
+        """A ring of this number is to be the next one here."""
+        self.hear_of(ring)
+        self.accepted = ring
+
+    def begin_anew(self) -> None:
+        """This site may take part again: no number of a ring is used twice."""
+        self.seen = self._absence.ring_beyond(self.seen)
+        self._records.persist(Seen(self.seen))
 
     def begin_ring(self, number: int, root: SiteId, members: list[SiteId]) -> None:
         """A new ring without messages; the old one is forgotten."""
         self.ring = Ring(number, root, members)
         self.hear_of(number)
-        self._records.fold([self._installed(), *self.queue.records()])
+        self.before = self.history.marks()
+        self._records.fold([*self._lasting(), *self.queue.records()])
 
-    def _installed(self) -> Record:
+    def _lasting(self) -> list[Record]:
+        """What every checkpoint keeps."""
         ring = self.ring
-        return Installed(ring.number, ring.root, tuple(ring.members), self.queue.numbers.following, self.seen)
+        installed = Installed(ring.number, ring.root, tuple(ring.members), self.queue.numbers.following, self.seen)
+        return [installed, History(self.history.marks()), *self._absence.records()]
 
     # Records
 
     def maybe_checkpoint(self) -> bool:
         """Forget what everybody has and is delivered, once the records are many."""
         ring = self.ring
-        if not self._records.are_many(2 * (len(ring.items) + len(self.queue.waiting))):
+        repeated = len(ring.items) + len(self.queue.waiting)  # at most 4 windows and the queue
+        if not self._records.are_many(min(2 * repeated, self._repeated_max)):
             return False
-        records: list[Record] = [self._installed(), Kept(ring.kept_from, ring.delivered)]
+        records = [*self._lasting(), Kept(ring.kept_from, ring.delivered)]
         for place in sorted(ring.items):
             records.append(Stored(place, ring.items[place]))
         records.extend(self.queue.records())

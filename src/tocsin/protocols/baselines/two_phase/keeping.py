@@ -54,7 +54,7 @@ class Keeping:
                 record.payload,
             )
             stream = member.stream(record.origin, record.group)
-            stream.proposed = max(stream.proposed, record.place + 1)
+            stream.proposed = max(stream.proposed, stream.agreed.next_missing(record.place + 1))
             member.queue_up(data, record.priority)
         elif isinstance(record, Agreed):
             member.note_final(record.group, record.origin, record.seqno, record.place, record.priority)

@@ -14,4 +14,5 @@ def limits_of(options: TwoPhaseOptions, sites: int, groups: int, multicast: int)
         again_per_second=(2 * others + sites * (2 + 2 * others)) * resends,  # each member asks, and takes over
         lost=4,  # sent again, answered again; asked for, and answered
         upset=others * options.window,  # who comes back starts all that is outstanding anew
+        positions_lost=True,  # only members know them
     )

@@ -48,10 +48,8 @@ class TwoPhase(Machine):
         self._window: int = options.window
         self._outgoings = Outgoings(outbox)
         self._member = Member(site, setup.sites, groups, options.window, self._outgoings, records, outbox)
-        self._source = Source(site, groups, options.resend_us, self._outgoings, self._member, records, outbox)
-        self._source.numbers.resume(setup.first_seqno)
+        self._source = Source(setup, options.resend_us, self._outgoings, self._member, records, outbox)
         self._records = records
-        self._groups: int = len(groups)
         self._renewal = Renewal(setup, options.resend_us, setup.sites - 1, records, outbox)
         self._takeover = Takeover(site, groups, options, self._member, outbox)
         self._keeping = Keeping(len(groups), self._source, self._outgoings, self._member, self._renewal, records)
@@ -75,9 +73,7 @@ class TwoPhase(Machine):
 
     def on_message(self, now: Micros, source: SiteId, message: Message) -> None:
         if isinstance(message, Enquiry):
-            self._renewal.answer(
-                source, message, (self._member.clock, *self._source.next_places()), self._source.places
-            )
+            self._renewal.answer(source, message, (self._member.clock,), self._source.over_for(source))
         elif isinstance(message, Account):
             self._on_account(source, message)
         elif not self._renewal.is_over:
@@ -115,10 +111,10 @@ class TwoPhase(Machine):
 
     def _on_account(self, source: SiteId, account: Account) -> None:
         """This site has begun anew; when all have answered, it proposes for what they send from there on."""
-        if self._renewal.on_account(source, account, 1 + self._groups):
+        if self._renewal.on_account(source, account, 1):
             self._renewal.tell_missed()
             for site, marks in self._renewal.answers():
-                self._member.begin_at(site, marks[0], list(marks[1:]))
+                self._member.begin_at(site, marks[0], self._renewal.over(site))
             self._keeping.fold()
 
     def _end_step(self, now: Micros) -> None:

@@ -52,15 +52,15 @@ class Member:
         for group in range(len(self._groups)):
             self.streams.pop((site, group), None)
 
-    def begin_at(self, origin: SiteId, clock: int, places: list[int]) -> None:
-        """This site has begun anew: by group, where an origin's messages go on."""
+    def begin_at(self, origin: SiteId, clock: int, over: tuple[tuple[int, int, int, int], ...]) -> None:
+        """This site has begun anew: which of an origin's messages do not come here any more (`Account.over`)."""
         self.clock = max(self.clock, min(clock, PRIORITY_MAX))
-        for group in range(len(self._groups)):
-            if self._site in self._groups[group] and places[group] > 0:
+        for group, _, place, count in over:
+            if group < len(self._groups) and self._site in self._groups[group]:
                 stream = self.stream(origin, group)
-                stream.proposed = places[group]
-                stream.agreed.add_range(0, places[group])
-                stream.stable = places[group]
+                stream.agreed.add_range(place, min(place + count, PRIORITY_MAX))
+                stream.proposed = stream.agreed.next_missing(0)
+                stream.stable = stream.proposed
 
     # Phase one
 
@@ -90,7 +90,7 @@ class Member:
         """Give a new message a priority higher than any so far, and queue it."""
         self.clock = max(self.clock, data.floor) + 1
         stream = self.stream(data.origin, data.group)
-        stream.proposed = data.place + 1
+        stream.proposed = stream.agreed.next_missing(data.place + 1)  # beyond: only what was over before this disk
         self._records.persist(
             Proposed(
                 data.group,

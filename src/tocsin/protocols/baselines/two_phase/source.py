@@ -2,9 +2,10 @@
 
 from typing import Final as Constant
 
-from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
+from tocsin.core.machine import GroupId, Micros, Outbox, Setup, SiteId
 from tocsin.core.own_messages import OwnNumbers
 from tocsin.core.records import Records
+from tocsin.core.renewal import over_of
 from tocsin.protocols.baselines.two_phase.member import PRIORITY_MAX, Member
 from tocsin.protocols.baselines.two_phase.messages import Data, Final, Propose, Sent
 from tocsin.protocols.baselines.two_phase.outgoing import RESEND, Outgoing, Outgoings
@@ -17,23 +18,23 @@ class Source:
 
     def __init__(
         self,
-        site: SiteId,
-        groups: list[list[SiteId]],
+        setup: Setup,
         resend_us: int,
         outgoings: Outgoings,
         member: Member,
         records: Records,
         outbox: Outbox,
     ) -> None:
-        self._site = site
-        self._groups = groups
+        self._site = setup.site
+        self._groups = setup.groups
+        self._first_seqno = setup.first_seqno
         self._resend_us = resend_us
         self._outgoings = outgoings
         self._member = member
         self._records = records
         self._outbox = outbox
-        self.numbers = OwnNumbers()
-        self.places: list[int] = [0] * len(groups)  # by group: own broadcasts to it
+        self.numbers = OwnNumbers(setup.first_seqno)
+        self.places: list[int] = [0] * len(setup.groups)  # by group: own broadcasts to it
         self._member_done: dict[tuple[GroupId, SiteId], int] = {}  # own messages: places agreed at that member
 
     def add(self, group: GroupId, payload: bytes) -> int:
@@ -54,6 +55,19 @@ class Source:
         for outgoing in self._outgoings.waiting.values():
             places[outgoing.group] = min(places[outgoing.group], outgoing.place)
         return places
+
+    def over_for(self, site: SiteId) -> tuple[tuple[int, int, int, int], ...]:
+        """Own messages to groups of this site whose priority is final."""
+        found: list[tuple[int, int, int, int]] = []
+        for group in range(len(self._groups)):
+            if site in self._groups[group]:
+                under_way = [
+                    (outgoing.place, outgoing.seqno)
+                    for outgoing in self._outgoings.waiting.values()
+                    if outgoing.group == group
+                ]
+                found.extend(over_of(group, self._first_seqno, self.places[group], under_way))
+        return tuple(found)
 
     def renew(self, site: SiteId) -> None:
         """A member has begun anew: it has agreed to nothing, and proposed nothing."""

@@ -1,0 +1,35 @@
+"""`tocsin join` comes to an end whoever reads its output, or does not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.live.live_groups import run
+from tocsin.cli import join
+
+
+class Leaves:
+    """A member that leaves at once."""
+
+    async def leave(self) -> None:
+        await asyncio.sleep(0)
+
+
+def test_an_output_that_nobody_takes_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(join, "LEAVE_SECONDS_MAX", 0.05)
+    in_order: list[bool] = []
+
+    async def body() -> None:
+        member: Any = Leaves()
+        stops = join._Stops(asyncio.get_running_loop())
+        stops.first.set()
+        writing: asyncio.Task[None] = asyncio.create_task(asyncio.Event().wait())  # type: ignore[arg-type]
+        in_order.append(await join._leave(member, writing, stops))
+        writing.cancel()
+
+    run(body)
+    assert in_order == [False]
+    assert "nobody took what was delivered from stdout within 0.05 s; the journal has it" in capsys.readouterr().err

@@ -24,7 +24,10 @@ from tocsin.live.storage.marks import Mark, Marks
 from tocsin.live.storage.recovery import _Recovery
 
 DAMAGES_PER_CRASH = 12
-KEPT = (1_010_166,)  # seeds that once showed a fault: marks that were cut short made a doubt forgotten
+KEPT = (
+    1_010_166,  # marks that were cut short made a doubt forgotten
+    1_013_993,  # what was cut came back, when the next file was lost before its first sync
+)  # seeds that once showed a fault
 
 
 def _crashed(seed: int) -> tuple[Story, int, str]:

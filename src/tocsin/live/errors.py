@@ -1,6 +1,13 @@
 """What can go wrong for an application in a live group, each with a name of its own."""
 
+from typing import Final
+
+import msgspec
+
 from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+
+# What a decoder raises for bytes that are none of ours: text that is no text is a ValueError, none of msgspec's own.
+UNDECODABLE: Final = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError, MemoryError)
 
 
 class NotPrimary(TocsinError):

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from tocsin.core.errors import DecodeError
 from tocsin.core.producers import NUMBER_END, is_producer
-from tocsin.live.undecodable import UNDECODABLE
+from tocsin.live.errors import UNDECODABLE
 
 FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
 ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most

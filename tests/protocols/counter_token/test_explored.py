@@ -13,6 +13,7 @@ from tests.protocols.small import explored
 from tocsin.core.config import decode_config
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.sim.explore.exploration import Limits
+from tocsin.sim.explore.search import explore
 from tocsin.sim.scenario import Scenario
 from tocsin.sim.scenario_config import ScenarioConfig
 
@@ -82,3 +83,22 @@ def test_a_crash_and_a_return_at_any_point(losses: int) -> None:
 def test_a_join_and_a_leave() -> None:
     found = explored(scenario(2, "ab", 12_000, faults=JOIN_AND_LEAVE), Limits())
     assert found.stands_for > 80_000
+
+
+LEAVE_OF_ALL = [{"at_us": place, "leave": [name]} for place, name in enumerate("abc")]
+RETURN_OF_ALL = [{"at_us": 3 + place, "restart": [name]} for place, name in enumerate("bca")]
+
+
+@pytest.mark.long
+def test_everybody_leaves_and_returns() -> None:
+    """They return in another order than they left; as far as so many states go."""
+    found = explore(scenario(1, "a", LOST_US, faults=[*LEAVE_OF_ALL, *RETURN_OF_ALL]), Limits(states_max=200_000))
+    assert found.violation is None, found.violation
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("limits", [Limits(wipes=1, states_max=200_000), Limits(restores=1, states_max=200_000)])
+def test_a_disk_is_lost_or_older_at_any_point(limits: Limits) -> None:
+    """As far as so many states go; the whole is larger."""
+    found = explore(scenario(1, "a", LOST_US), limits)
+    assert found.violation is None, found.violation

@@ -11,7 +11,17 @@ from tocsin.core.effects import Deliver, Effect, Multicast, Persist, sent
 from tocsin.core.effects import View as Installed
 from tocsin.core.message import Message
 from tocsin.protocols.counter_token import PROTOCOL
-from tocsin.protocols.counter_token.messages import Carried, Decided, Mark, Prepare, Promise, StateEntry, Token, View
+from tocsin.protocols.counter_token.messages import (
+    Carried,
+    Decided,
+    Join,
+    Mark,
+    Prepare,
+    Promise,
+    StateEntry,
+    Token,
+    View,
+)
 from tocsin.protocols.counter_token.records import Kept
 from tocsin.protocols.protocol import Protocol
 from tocsin.sim import manual_site
@@ -87,6 +97,12 @@ def what_a_view_takes_over_waits(protocol: Protocol) -> bool:
     return not [effect for effect in effects if isinstance(effect, Deliver)]
 
 
+def goes_on_without_who_begins_anew(protocol: Protocol) -> bool:
+    """a, before b in the list, comes back with another disk: the token may have gone with the old one."""
+    answers = sent(Member(protocol).receive(A, Join(-1, -1, 0, 2, 0, False)))
+    return len([message for _, message in answers if isinstance(message, Prepare)]) > 0
+
+
 PLANTED: dict[str, tuple[Callable[[Protocol], bool], str, str, str]] = {
     "counts what it has not on disk": (
         counts_what_is_on_disk,
@@ -105,6 +121,12 @@ PLANTED: dict[str, tuple[Callable[[Protocol], bool], str, str, str]] = {
         "changing",
         "            return False\n        self._installing.freeze()\n        if prepare.ballot >",
         "            return False\n        if prepare.ballot >",
+    ),
+    "waits for a token that went with a lost disk": (
+        goes_on_without_who_begins_anew,
+        "joining",
+        "                self._go_on_without(now, source)\n",
+        "                pass\n",
     ),
     "delivers at once what a view takes over": (
         what_a_view_takes_over_waits,

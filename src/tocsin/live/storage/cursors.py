@@ -23,9 +23,8 @@ import xxhash
 from msgspec import Meta
 
 from tocsin.core.errors import InputError
-from tocsin.live.errors import Damaged, StorageFailed
+from tocsin.live.errors import UNDECODABLE, Damaged, StorageFailed
 from tocsin.live.storage.disk import Disk, disk_error
-from tocsin.live.undecodable import UNDECODABLE
 
 SLOT_BYTES: Final = 128 << 10  # a cursor over a thousand groups fits; only what it takes is written
 CONSUMERS_MAX: Final = 64  # of a member

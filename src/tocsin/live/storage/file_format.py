@@ -29,6 +29,7 @@ import msgspec
 import xxhash
 
 from tocsin.core.errors import InputError
+from tocsin.live.errors import UNDECODABLE
 from tocsin.live.storage.log_format import (
     Checkpoint,
     Deliver,
@@ -39,7 +40,6 @@ from tocsin.live.storage.log_format import (
     Place,
     Snapshot,
 )
-from tocsin.live.undecodable import UNDECODABLE
 
 MAGIC: Final = b"tWA4"  # of a file; the last character is the format's version
 BLOCK: Final = 4096  # what a disk loses, it loses in such pieces: header and slots have one each

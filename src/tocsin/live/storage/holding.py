@@ -46,9 +46,12 @@ def cursors_of(site_dir: Path, disk: Disk) -> dict[str, Cursor | None]:
     found: dict[str, Cursor | None] = {}
     for name in consumers(site_dir, disk):
         try:
-            found[name] = CursorFile(site_dir, name, disk).load()
+            cursor = CursorFile(site_dir, name, disk).load()
         except InputError:
             found[name] = None
+        else:
+            if cursor is not None:  # else it was forgotten meanwhile
+                found[name] = cursor
     return found
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 
 from tocsin.core.errors import InputError
-from tocsin.live.errors import AlreadyRunning
+from tocsin.live.errors import UNDECODABLE, AlreadyRunning
 from tocsin.live.storage.disk import Disk
-from tocsin.live.undecodable import UNDECODABLE
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,9 +10,8 @@ from typing import Final
 import msgspec
 import xxhash
 
-from tocsin.live.errors import Damaged
+from tocsin.live.errors import UNDECODABLE, Damaged
 from tocsin.live.storage.disk import Disk
-from tocsin.live.undecodable import UNDECODABLE
 
 READ_BYTES: Final = 1 << 20  # at once
 

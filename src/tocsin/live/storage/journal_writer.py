@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from tocsin.core.errors import InputError
+from tocsin.live.errors import UNDECODABLE
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.identity import read_identity
 from tocsin.live.storage.journal_checks import CheckedSink, FileCheck, check_path
@@ -20,7 +21,6 @@ from tocsin.live.storage.journal_columns import group_name
 from tocsin.live.storage.journal_folder import journal_files, journal_path
 from tocsin.live.storage.journal_rows import RowMaker, Standing
 from tocsin.live.storage.log_reader import LogReader
-from tocsin.live.undecodable import UNDECODABLE
 from tocsin.traces.columns import first_line
 from tocsin.traces.rows import CRASH, LEAVE
 from tocsin.traces.schema import CLOCK_KEY, JOURNAL, SITE_CLOCKS

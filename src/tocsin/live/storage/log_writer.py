@@ -140,7 +140,6 @@ class LogWriter:
         self._secret = secret
         self._new_names = True
         self._dirty.add(file)
-        self._ends = False
         if not self._syncs:
             self._begun = file + 1
             self._mark()
@@ -196,13 +195,20 @@ class LogWriter:
                 self._new_names = False
                 self._disk.sync_folder(self._folder)
             with self._marking:
-                self._synced, self._first = target, first
+                self._advance(target)
+                self._first = first
                 self._begun = max(self._begun, target.file + 1)
                 self._put_mark()
             if is_new_file:
                 self._marks.sync()
         except OSError as error:
             raise self._sync_failed(path, error) from None
+
+    def _advance(self, target: FileEnd) -> None:
+        """More is synced. Until then the marks say where the last life's file ended: a new file's header says it, too,
+        but may be lost in a power loss."""
+        self._ends = self._ends and target == self._synced
+        self._synced = target
 
     def _sync_failed(self, path: Path, error: OSError) -> StorageFailed:
         self._boot = NOBODY
@@ -292,7 +298,7 @@ class LogWriter:
                 with self._marking:
                     self._first = first
                     if self.synced() < (first, self._secured[first].end):
-                        self._synced = self._secured[first]
+                        self._advance(self._secured[first])
                     self._put_mark()
             else:
                 self._sync(first)

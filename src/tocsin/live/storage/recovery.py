@@ -221,8 +221,9 @@ class _Recovery:
         last = max(self._files, default=self._first - 1)
         was_closed = mark is not None and mark.closed
         found.synced = self._needed
-        if mark is not None and mark.boot == self._disk.boot_id() != NOBODY and not was_closed and not mark.ends:
-            if mark.begun > mark.first:
+        if mark is not None and mark.boot == self._disk.boot_id() != NOBODY and not was_closed:
+            was_begun = mark.begun > mark.file + 1 or not mark.ends or mark.offset == 0  # else it was only opened
+            if mark.begun > mark.first and was_begun:
                 self._need((mark.begun - 1, self._reach.get(mark.begun - 1, 1)))
         if not self._files and self._needed > (self._first, 0):
             self._note(self._first, 0, "missing: the marks say that there is a log")

@@ -28,9 +28,9 @@ from typing import Final
 
 import msgspec
 
+from tocsin.live.errors import UNDECODABLE
 from tocsin.live.known import Known
 from tocsin.live.register import Register
-from tocsin.live.undecodable import UNDECODABLE
 
 WORD_BYTES: Final = 16
 NO_WORD: Final = bytes(WORD_BYTES)

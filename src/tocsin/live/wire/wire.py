@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from tocsin.live.clock import now_us
+from tocsin.live.errors import UNDECODABLE
 from tocsin.live.group_config import Group
 from tocsin.live.known import Known
 from tocsin.live.register import Register
-from tocsin.live.undecodable import UNDECODABLE
 from tocsin.live.wire import kernel_filter, wire_messages
 from tocsin.live.wire.datagrams import ASK_AFTER_US
 from tocsin.live.wire.inject import Injector

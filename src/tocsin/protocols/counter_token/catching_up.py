@@ -22,7 +22,7 @@ TRANSFER_MESSAGES_MAX: Final = 256  # deliveries of one batch
 TRANSFER_BYTES_MAX: Final = 48 << 10  # payload of one batch, unless a single message is larger: below a 64 KiB datagram
 FETCH_ROUNDS_MAX: Final = 2  # times all donors are asked before a "too old" counts
 NOBODY_US: Final = 2_000_000  # so long nobody in the view had it: then it is missed …
-ABSENT_US: Final = 8_000_000  # … or so long, while somebody of the group is away who may have it
+ABSENT_US: Final = 8_000_000  # … or so long, while somebody is away who may have it
 RELAY_ROUNDS: Final = 2  # times a donor was asked in vain before the others are asked to pass it on
 
 
@@ -130,7 +130,7 @@ class CatchingUp:
             return  # what is missed is for the view to find out
         limit = -1
         waited_us = now - self._since[group]
-        absent = [site for site in self._context.view.absent if site in self._context.groups[group]]
+        absent = self._context.view.absent  # of any group: who has sent it may help
         if self._too_old[group] > ends:
             if self._tries[group] >= FETCH_ROUNDS_MAX * len(donors) and (waited_us >= ABSENT_US or not absent):
                 limit = (

@@ -137,6 +137,8 @@ class Joining:
             self._relay.answer(source, Decided(view), relayed)  # it has missed the decision
         elif join.heard == view.ballot or is_member:
             self._let_in(now, source)
+            if is_member and join.incarnation > member_incarnation(view, source):
+                self._go_on_without(now, source)
         elif (
             context.ring.owner() == context.site
             or context.ring.members[join.attempt % context.ring.size] == context.site
@@ -147,6 +149,13 @@ class Joining:
         self._changing.note_joiner(now, source)
         if self._circulation.holding or self._context.ring.size == 1:
             self._changing.start(now, [])
+
+    def _go_on_without(self, now: Micros, source: SiteId) -> None:
+        """A member is gone as it was, perhaps with the token: the one after it changes the view at once."""
+        ring = self._context.ring
+        if self._context.status == ACTIVE and source in ring.place_of:
+            if ring.members[(ring.place_of[source] + 1) % ring.size] == self._context.site:
+                self._changing.start(now, [])
 
     def invite(self, source: SiteId, relayed: bool) -> None:
         self._relay.answer(source, Invite(self._context.view, tuple(self._order.positions)), relayed)

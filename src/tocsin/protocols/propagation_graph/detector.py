@@ -80,9 +80,10 @@ class Detector:
                 return False
         return self._beats > self._suspect_after or not self._graphs.decision().away
 
-    def stranger(self) -> SiteId:
-        """A site without neighbours hears of no graph: whom it asks now, one after another; -1 if it has some."""
-        if self._silence or self._sites == 1:
+    def stranger(self, has_stopped: bool) -> SiteId:
+        """A site without neighbours hears of no graph, nor may one that has stopped: whom it asks now, one by one;
+        -1: nobody."""
+        if (self._silence and not has_stopped) or self._sites == 1:
             return -1
         self._turn = (self._turn + 1) % self._sites
         return self._turn if self._turn != self._site else (self._turn + 1) % self._sites

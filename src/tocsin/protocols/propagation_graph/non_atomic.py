@@ -209,7 +209,7 @@ class NonAtomicRecovery(Recovery):
         elif isinstance(message, Hello):
             self._watching.on_hello(now, source, message)
         elif isinstance(message, Wish):
-            self._watching.on_wish(now, message)
+            self._watching.on_wish(now, source, message)
         elif isinstance(message, Change):
             self._watching.on_change(now, source, message)
         elif isinstance(message, (Fetch, Supply, Gone)):

@@ -44,7 +44,7 @@ class Watching:
             self._standing.say_to_all()
             self._wishes.consider(now)
             return
-        stranger = self._detector.stranger()
+        stranger = self._detector.stranger(self._graphs.present.stopped)
         if stranger >= 0:
             self._standing.say(stranger)
         self._children.say_alive(self._graphs.present)
@@ -60,7 +60,8 @@ class Watching:
         if self._wishes.note_change(asker, change):
             self._wishes.consider(now)
 
-    def on_wish(self, now: Micros, wish: Wish) -> None:
+    def on_wish(self, now: Micros, source: SiteId, wish: Wish) -> None:
+        self._decided.send_after(source, wish.number)  # perhaps it has not heard
         if wish.number == self._standing.base().number:
             self._detector.believe(wish.suspects)
         self._wishes.consider(now)

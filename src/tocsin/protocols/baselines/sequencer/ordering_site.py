@@ -42,7 +42,8 @@ from tocsin.protocols.baselines.sequencer.timers import Timers
 from tocsin.protocols.baselines.sequencer.token_site import PASS, TokenSite
 
 GAP: Final = "GAP"  # something is missing here, or nothing was heard of the orderer for long
-CHECK: Final = "CHECK"  # the orderer does not know that everybody has everything
+CHECK: Final = "CHECK"  # the orderer does not know that everybody has everything; or it has not said so for long
+UNTOLD: Final = 4  # times `resend_us` before another asks the orderer: it asks everybody itself after one or two
 
 
 class OrderingSite:
@@ -394,6 +395,9 @@ class OrderingSite:
             in_a_hurry = len(self.repair.early) > 0 or self.log.matched < self.repair.known_end
             self.timers.set(GAP, now + (patience_us if in_a_hurry else 2 * patience_us))
         if self.token.has_to_check():
-            self.timers.set(CHECK, now + self._resend_us)
+            is_asked_by_one = not self.token.rotate and not self.token.here
+            self.timers.set(CHECK, now + (UNTOLD if is_asked_by_one else 1) * self._resend_us)
+        elif not self.token.rotate:
+            self.timers.unset(CHECK)
         if self.token.hop > self.token.taken and self.token.is_passed_on():
             self.timers.set(PASS, now + patience_us)

@@ -19,9 +19,7 @@ class Gathering:
         """Take in a Join; whether it changed a set here."""
         before = (len(self.known), len(self.dead))
         if self.site in dead:
-            if source not in self.dead:
-                self.known.add(source)
-                self.dead.add(source)  # it does not want us: we go without it
+            self.known.add(source)  # it goes without us, or went so when it sent this: in time it is taken for silent
         else:
             self.known.update(known)
             self.known.add(source)

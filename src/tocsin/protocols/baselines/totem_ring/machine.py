@@ -18,7 +18,8 @@ Paper: Amir, Moser, Melliar-Smith, Agarwal, Ciarfella, "The Totem Single-Ring Or
 Deviations. The exchange of old messages is by plain messages, and two more rotations of the commit token say that it
 is done and that the ring is installed. Messages at their places are durable before they are sent or acknowledged, so a
 site that crashed comes back as one that was cut off: it delivers what its old ring left it in a transitional
-configuration of its own, and joins. A representative's beacon finds other rings. An idle token is held for a while. Any
+configuration of its own, and joins. A representative's beacon finds other rings. Who is in
+another's fail_set puts it into its own only when it has not agreed in time. An idle token is held for a while. Any
 component goes on by itself, as in the paper: all its views, transitional ones too, are views in which messages are
 ordered or delivered, and are reported as such.
 """

@@ -3,6 +3,7 @@
 A promise and a vote are on disk before anybody hears of them. Ballots are numbers, each of one site.
 """
 
+from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.core.message import Record
 from tocsin.protocols.counter_token.context import Context
 from tocsin.protocols.counter_token.messages import Item, Promise, View
@@ -62,7 +63,7 @@ class Voting:
             tuple(order.positions),
             tuple([tuple(front) for front in order.frontier]),
             tuple(items),
-            order.lagging,
+            order.lagging or (not context.installed and context.incarnation != FIRST_INCARNATION),
             self._sending.floor(),
         )
 

@@ -22,9 +22,10 @@ def first_gone(ending: Ending) -> str:
         sender = origin_of(name)
         if not uniform and sender not in up:
             continue
-        if ending.notes.past and _is_lost(ending.notes, name, _owed_to(ack, sender, reach) if uniform else [sender]):
+        owed = _owed_to(ack, sender, reach)
+        if ending.notes.past and _is_lost(ending.notes, name, owed if uniform else [sender], reach):
             continue
-        for site in _owed_to(ack, sender, reach):
+        for site in owed:
             if (
                 site in up
                 and site in ending.notes.members_told(site, ack.group)
@@ -37,10 +38,13 @@ def first_gone(ending: Ending) -> str:
     return ""
 
 
-def _is_lost(notes: Notes, name: int, holders: list[SiteId]) -> bool:
-    """Whether everyone who must have had it has lost a disk since, and none of the disks that are left has it."""
+def _is_lost(notes: Notes, name: int, holders: list[SiteId], reach: str) -> bool:
+    """Whether everyone who must have had it has lost a disk since, and none of the disks that are left has it. Where it
+    was acknowledged for here alone, others that have it need not give it back."""
     lost = {site for site, _ in notes.past}
-    return lost.issuperset(holders) and not any(name in _all_of(log) for log in notes.logs)
+    if not lost.issuperset(holders):
+        return False
+    return reach == "here" or not any(name in _all_of(log) for log in notes.logs)
 
 
 def _all_of(log: Log) -> list[int]:

@@ -56,7 +56,7 @@ MUTANTS = {
     ),
     "persists the number too late to matter": (
         MACHINE,
-        "        self._records.persist(Sent(group, seqno, payload))\n",
+        "        self._records.persist(Sent(group, seqno, place, payload))\n",
         "",
     ),
 }

@@ -71,12 +71,6 @@ Walks = tuple[int, int, list[list[int]] | None, Collection[str]]  # sites, messa
 SOME = 40
 EVERYTHING = ("leave", "wipe", "restore", "dead")
 WALKED: dict[str, tuple[str, str, str, Walks]] = {
-    "keeps what a destination lacks": (
-        "views",
-        "            if place not in mine:\n                return kept\n",
-        "            if place not in mine:\n                pass\n",
-        (4, 8, OVERLAPPING, EVERYTHING),
-    ),
     "forgets after a crash what was ordered": (
         "recalling",
         "                self._circulation.settle(slot, ring.view)\n",

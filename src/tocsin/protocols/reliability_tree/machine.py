@@ -37,7 +37,7 @@ from tocsin.protocols.reliability_tree.memory import Memory
 from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
 from tocsin.protocols.reliability_tree.news import decode_news
 from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
-from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
+from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan, unreachable
 from tocsin.protocols.reliability_tree.surroundings import believed_map, count_members, given_map, neighbours_of
 
 HEARTBEAT: Final = "HEARTBEAT"
@@ -115,14 +115,15 @@ class ReliabilityTree(Machine):
 
     def _promised(self, group: GroupId, reach: float) -> Plan:
         """The plan, if it can be promised: nobody is left out, or that is allowed."""
-        plan = self._plan(group, reach)
-        if plan.left_out and not self._leaves_out:
-            lacking = ", ".join([str(site) for site in plan.left_out])
+        plan = self._plans.get((group, reach))
+        left_out = plan.left_out if plan else unreachable(self._map(), self._site, self._groups[group])
+        if left_out and not self._leaves_out:
+            lacking = ", ".join([str(site) for site in left_out])
             raise InputError(
-                f"reach: no known way leads to {len(plan.left_out)} of {len(self._groups[group])} members (sites "
+                f"reach: no known way leads to {len(left_out)} of {len(self._groups[group])} members (sites "
                 f"{lacking}); expected to have heard of them, or `leave_out`"
             )
-        return plan
+        return self._plan(group, reach)
 
     def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
         return self._plan(group, reach).left_out

@@ -59,6 +59,11 @@ class Plan:
         self.sends: list[tuple[SiteId, int, bytes]] = []  # the source's own: to whom, copies, their plan
 
 
+def unreachable(known: NetworkMap, source: SiteId, members: list[SiteId]) -> list[SiteId]:
+    """The members that no known path leads to; sorted."""
+    return sorted(set(members) - set(known.tree(source).order) - {source})
+
+
 def make_plan(known: NetworkMap, source: SiteId, members: list[SiteId], reach: float, per_site: int) -> Plan:
     """The plan with the fewest messages for that reach; an error that says why if there is none in the budget.
 

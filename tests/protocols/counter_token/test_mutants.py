@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import mutated
-from tests.protocols.test_walk_kinds import OVERLAPPING
 from tests.protocols.walks import first_wrong_walk
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.sim.swarm.swarm import first_failure

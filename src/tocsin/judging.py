@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ def judged_by(
     `calm_since`: when faults were over, in microseconds as `time_us`, or as a time. `patience`, in seconds: what is
     younger is not owed yet; if nothing is said, that is so in data folders only, where members may be running. It is
     also the time in which a group settles; if nothing is said, a live group has what its protocol states."""
-    if patience is not None and patience < 0:
+    if patience is not None and not 0 <= patience < inf:
         raise InputError(f"patience: expected at least 0 seconds, found {patience:g}")
     folders = [folder for path in paths if "://" not in path for folder in find_site_folders(Path(path))]
     calm = None

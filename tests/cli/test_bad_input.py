@@ -206,6 +206,18 @@ def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
     refused("simulate", str(tmp_path / "missing.toml"))
 
 
+def test_what_the_system_refuses_is_named(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert "taken" in refused("showcase", "--out", str(taken))
+    refused("check", str(tmp_path / ("x" * 300)))
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1"])
+def test_patience_that_is_no_time(seconds: str, tmp_path: Path) -> None:
+    assert "patience" in refused("check", str(tmp_path), "--patience", seconds)
+
+
 def test_nothing_is_left_behind_by_bad_input(tmp_path: Path) -> None:
     path = tmp_path / "scenario.toml"
     path.write_text(BROKEN_SCENARIOS["unknown protocol"])

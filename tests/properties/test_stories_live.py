@@ -7,6 +7,7 @@ from tocsin.core.errors import InputError
 from tocsin.properties import FAIL, NOT_CHECKABLE, PASS
 from tocsin.properties.plain.check import check_rows
 from tocsin.properties.report import NOBODY_ASKED
+from tocsin.properties.terms import Patience
 
 # Leaving
 
@@ -218,3 +219,28 @@ def test_a_retained_row_comes_first() -> None:
 def test_rows_that_no_property_looks_at() -> None:
     story = "a broadcast g:a/0 \n a missed g:b/0 size=3 \n a lost g:a/1 \n a deliver g:a/0"
     assert verdict("integrity", story).checked == 2
+
+
+RUNNING = """
+a broadcast all:a/0
+a deliver all:a/0
+b deliver all:a/0
+b deliver all:a/1 time_us=100   # a's log was taken before b's
+"""
+
+
+def test_what_is_younger_than_its_origins_log_may_be_broadcast_in_what_comes_next() -> None:
+    assert verdict("integrity", RUNNING, patience=Patience(50)).verdict == PASS
+    assert verdict("integrity", RUNNING).verdict == FAIL
+    later = RUNNING + "a broadcast all:a/2 time_us=200\n"  # the log goes on, and has no a/1
+    assert verdict("integrity", later, patience=Patience(50)).verdict == FAIL
+
+
+@pytest.mark.parametrize("size", [0, -1, -2])
+def test_a_missed_row_of_nothing_excuses_nothing(size: int) -> None:
+    story = f"""
+        a broadcast all:a/0
+        a deliver all:a/0
+        b missed all:a/0 size={size}
+        """
+    assert verdict("agreement", story, {"all": ["a", "b"]}).verdict == FAIL

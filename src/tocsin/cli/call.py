@@ -76,7 +76,10 @@ def answer(words: list[str], verb: str | None, interrupts: Interrupts) -> int:
         return 0
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            raise
+            if error.filename is None:
+                raise
+            print(f"{interrupts.said}: {os.fsdecode(error.filename)!r}: {error.strerror}", file=sys.stderr)
+            return 2
         discard_output()
         print(f"{interrupts.said}: there is no room left for what is written; free some", file=sys.stderr)
         return 3

@@ -12,7 +12,7 @@ from tocsin.live.operations.status_server import ask
 EXAMPLES = """\
 examples:
   tocsin groups orders.toml                  the groups as they were last decided
-  tocsin groups orders.toml set east a b     `east` has the members a and b from now on
+  tocsin groups orders.toml set east a,b     `east` has the members a and b from now on
   tocsin groups orders.toml drop east        nobody is in `east` any more
 """
 
@@ -36,9 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.change is not None:
         if arguments.name is None or bool(arguments.members) != (arguments.change == "set"):
             arguments.parser.error("expected set NAME MEMBER..., or drop NAME")
-        for member in arguments.members:
+        members = [member for words in arguments.members for member in words.split(",") if member]
+        for member in members:
             group.site(member)
-        request |= {"group": arguments.name, "members": arguments.members}
+        request |= {"group": arguments.name, "members": members}
     answer = _ask(group, arguments.site, request)
     decided: dict[str, list[str]] = answer["groups"]
     written = {

@@ -59,13 +59,17 @@ class Stage:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # interrupted, say: nobody waits for a group to part in order
+        try:
+            if kind is None:  # else interrupted, say: nobody waits for a group to part in order
+                for process in self._processes.values():
+                    _end(process)
+        finally:  # an interrupt may also come while they part
             for process in self._processes.values():
                 process.kill()
-        for process in self._processes.values():
-            _end(process)
-        for file in self._files:
-            file.close()
+            for process in self._processes.values():
+                _end(process)
+            for file in self._files:
+                file.close()
 
     def start(self) -> None:
         for name in SITES:

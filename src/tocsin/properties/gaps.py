@@ -32,7 +32,7 @@ def gap_of(
     group: str | None, origin: str | None, seqno: int | None, position: int | None, size: int | None
 ) -> Gap | None:
     """The range that a `missed` row names; None if it names none, and so excuses nothing."""
-    if group is None or size is None:
+    if group is None or size is None or size < 1:
         return None
     if origin is not None and seqno is not None:
         return Gap(group, origin, False, seqno, seqno + size)

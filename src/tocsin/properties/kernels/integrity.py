@@ -18,7 +18,10 @@ def find_integrity(case: Case) -> Found:
     first = case.first_broadcast[case.message]
     delivered = rows.event == DELIVER
     if case.facts.has_broadcasts and not case.facts.has_truncated() and not case.facts.shortened:
-        alone.append(("delivered {}, which nobody broadcast", np.flatnonzero(delivered & (first < 0))))
+        strange = np.flatnonzero(delivered & (first < 0))
+        if case.facts.patience is not None:
+            strange = strange[rows.time_us[strange] <= _old_us(case)[case.stream_of[case.message[strange]]]]
+        alone.append(("delivered {}, which nobody broadcast", strange))
     own = (first >= 0) & (rows.log[first] == rows.log)
     early = np.flatnonzero(delivered & own & (first > np.arange(len(first))))
     paired.append(("delivered {} before it broadcast it", early, first[early]))
@@ -33,6 +36,11 @@ def find_integrity(case: Case) -> Found:
         _note(case, found, offends, offending[core[offending]], others[core[offending]], words)
     found.violations = int(np.count_nonzero(offends))
     return found
+
+
+def _old_us(case: Case) -> Ints:
+    """By stream: what was delivered of it later may be beyond the end of its origin's log, which is still written."""
+    return np.array([case.facts.old_us(origin or "") for _, origin in case.streams], np.int64)
 
 
 def _note(case: Case, found: Found, offends: Flags, rows: Ints, others: Ints | None, words: str) -> None:

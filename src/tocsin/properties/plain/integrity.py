@@ -45,7 +45,7 @@ def _offences(run: Run, log: Log) -> dict[int, _Offence]:
         first = run.broadcasts.get(message)
         if row.event == DELIVER:  # I1
             if first is None:
-                if everybody_told:
+                if everybody_told and not run.is_young(row.time_us, message[1]):
                     why = f"site {log.site} delivered {text(message)}, which nobody broadcast"
                     found[row.order] = _Offence((row,), why)
             elif run.sources[message] is log and first.order > row.order:

@@ -149,6 +149,7 @@ def test_it_is_refused_while_a_member_is_of_an_older_version(tmp_path: Path) -> 
     async def body() -> None:
         a, b = await joined(path, "ab", listen=False)
         register = a._opened.register
+        await until(lambda: 1 in register._known)
         known = register._known[1]
         register._known[1] = msgspec.structs.replace(known, table=NO_TABLE)
         with pytest.raises(tocsin.NotSupported, match="`b` is of an older version"):

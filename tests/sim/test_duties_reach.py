@@ -40,8 +40,8 @@ def test_a_promise_without_somebody_is_seen() -> None:
     mutant = mutated(
         reliability_tree.PROTOCOL,
         "tocsin.protocols.reliability_tree.machine",
-        "if plan.left_out and not self._leaves_out:",
-        "if plan.left_out and self._leaves_out:",
+        "if left_out and not self._leaves_out:",
+        "if left_out and self._leaves_out:",
     )
     verdict, why = reach_of(20_000_000, mutant, network={"delay_us": 1_000}, faults=[CUT_OFF])
     assert verdict == FAIL and why.startswith(f"{BROADCASTS} of {BROADCASTS} broadcasts did not reach everybody"), why

@@ -24,6 +24,9 @@ async def joined(path: Path, names: str = "abc", **wishes: object) -> list[tocsi
     await until(lambda: all_live(members))
     for member in members:
         await member.ready(30)
+    others = {member: [site for site, name in enumerate(member.group.sites) if name in names] for member in members}
+    for member, sites in others.items():  # each has heard what the others can
+        await until(lambda: all(site in member._opened.register._known for site in sites if site != member._site))  # noqa: B023
     return members
 
 

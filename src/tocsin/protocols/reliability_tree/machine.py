@@ -378,9 +378,6 @@ class ReliabilityTree(Machine):
             for member in members:
                 if member not in heard:
                     return False
-        known_map = self._map()
-        if any(unreachable(known_map, self._site, members) for members in self._groups):
-            return False  # heard of, and no way is known
         self._settled = True
         self._outbox.cancel_timer(SETTLE, 0)
         return True

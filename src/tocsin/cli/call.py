@@ -45,6 +45,7 @@ VERBS = {  # purpose: verb: what it does
 }
 
 IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "sweep", "swarm", "reproduce", "audit"}  # at Ctrl-C
+ON_SPARK = {"sweep", "reproduce", "audit"}
 
 EXAMPLES = """\
 first steps:
@@ -98,6 +99,7 @@ def _answer(words: list[str], verb: str | None, interrupts: Interrupts) -> int:
         parser.print_help()
         return 2
     interrupts.at_once = interrupts.at_once and parsed.verb not in IN_ORDER
+    interrupts.is_on_spark = parsed.verb in ON_SPARK
     return _run(parsed)
 
 

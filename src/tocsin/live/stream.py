@@ -41,6 +41,8 @@ class Stream:
         self._over: list[_Delivered] = []  # delivered, and not yet in the log
         self._taken_back = 0  # frames of the log that are taken back, and the log does not know it yet
         self._skipped = False  # the whole log is behind a gap that the log does not know yet
+        for origin, piece in self._index.handed:
+            self._unpacker.feed(origin, piece)
         for origin, begin in sorted(self._index.unfinished.items()):
             for position in range(begin, self._index.end):
                 if self._index.about(position)[0] == origin:
@@ -110,6 +112,14 @@ class Stream:
             self._rebuild(origin, number)
         begins = self._begins.get(origin, -1)
         return log_format.Rollback(self.group, origin, frame, self.position, newest.count, number, begins)
+
+    def go_on(self, position: int, table: Producers, pieces: tuple[tuple[int, bytes], ...]) -> None:
+        """After `skip`: where the messages stand, as another member has said."""
+        self.position = position
+        self._producers = table
+        for origin, piece in pieces:
+            self._unpacker.feed(origin, piece)
+            self._begins[origin] = self.end
 
     def skip(self, end: int) -> None:
         """Frames of the group were missed for good, up to `end`: nothing before can be taken back or completed."""

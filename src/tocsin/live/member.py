@@ -327,9 +327,9 @@ class Member:
         self,
         payload: bytes,
         group: str | None = None,
-        reach: float | None = None,
         producer: str | None = None,
         number: int | None = None,
+        reach: float | None = None,
     ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 

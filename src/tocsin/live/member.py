@@ -244,10 +244,10 @@ class Member:
         here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
         if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
-        return self._driver is None or self._driver.machine.quiet()
+        return self._driver is None or not self._is_member() or self._driver.machine.quiet()
 
     def _is_member(self) -> bool:
-        return self.view is None or self.name in self.view.members
+        return self._readiness.takes_part() and (self.view is None or self.name in self.view.members)
 
     async def close(self) -> None:
         """Stop at once, as a crash would, but with everything written; a later `join` goes on from here."""
@@ -327,9 +327,9 @@ class Member:
         self,
         payload: bytes,
         group: str | None = None,
-        reach: float | None = None,
         producer: str | None = None,
         number: int | None = None,
+        reach: float | None = None,
     ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 

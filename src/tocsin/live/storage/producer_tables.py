@@ -30,8 +30,14 @@ class ProducerTables:
         return tuple([table.to_bytes() for table in self._tables]) if len(self) else ()
 
     def on_missed(self) -> None:
-        """Something of a group's order will never come here."""
+        """Something of a group's order will never come here, and nobody has said what was in it."""
         self.whole = False
+
+    def replace(self, group: int, data: bytes) -> Producers:
+        """What was missed of a group is known: its table is as another member has handed it over."""
+        self.of(group)
+        self._tables[group] = producers_from_bytes(data)
+        return self._tables[group]
 
     def replay(self, ops: list[Op]) -> None:
         """A batch that is found in the log."""
@@ -41,14 +47,17 @@ class ProducerTables:
             return
         for op in ops:
             if isinstance(op, Deliver) and op.runs:
-                self._take(op)
+                take_runs(self.of(op.group), op)
+            elif isinstance(op, Missed) and op.position >= 0:
+                self.replace(op.group, op.table)
             elif isinstance(op, Missed):
                 self.on_missed()
 
-    def _take(self, op: Deliver) -> None:
-        table = self.of(op.group)
-        dropped = [index for index, _ in op.dropped]
-        for run in op.runs:
-            for offset in range(run.count):
-                index = run.index + offset
-                table.take(run.producer, run.number + offset, op.position + index - bisect_left(dropped, index))
+
+def take_runs(table: Producers, op: Deliver) -> None:
+    """The messages of a delivery that took positions, and that producers had numbered."""
+    dropped = [index for index, _ in op.dropped]
+    for run in op.runs:
+        for offset in range(run.count):
+            index = run.index + offset
+            table.take(run.producer, run.number + offset, op.position + index - bisect_left(dropped, index))

@@ -9,7 +9,7 @@ from tocsin.core.generators import random_connected, vary
 from tocsin.core.rng import Rng
 from tocsin.planning.reliability import maximum_reliability_tree, optimize
 from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
-from tocsin.protocols.reliability_tree.surroundings import members_of, given_map, neighbours_of
+from tocsin.protocols.reliability_tree.surroundings import given_map, members_of, neighbours_of
 
 Children = list[tuple[int, int, bytes]]
 

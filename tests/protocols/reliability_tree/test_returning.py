@@ -1,5 +1,5 @@
-"""Who comes back takes broadcasts only when it knows a way to everybody, and the others know their way to it: the network
-loses nothing here, so everything that is taken has to arrive."""
+"""Who comes back takes broadcasts only when it knows a way to everybody, and the others know their way to it. The
+network loses nothing here: everything that is taken has to arrive."""
 
 from pathlib import Path
 from typing import Any

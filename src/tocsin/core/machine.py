@@ -145,6 +145,7 @@ class Seating:
         positions: list[int],
         takes_part: bool,
         lagging: bool,
+        epoch: int,
     ) -> None:
         self.view = view  # -1: none yet
         self.members = members  # with their incarnations
@@ -154,6 +155,7 @@ class Seating:
         self.positions = positions  # by group: ordered
         self.takes_part = takes_part  # in that view, now
         self.lagging = lagging  # this site has not everything yet
+        self.epoch = epoch  # of the last ballot that this site has promised to vote in
 
 
 class Setup:

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from tocsin.core.effects import CancelTimer, Effects, SetTimer
+from tocsin.core.effects import CancelTimer, Effects, Seats, SetTimer, View
 from tocsin.core.errors import DecodeError, TocsinError
 from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
 from tocsin.core.message import Record
@@ -25,18 +25,17 @@ from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
 from tocsin.live.news import News
+from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.outlet import Outlet
 from tocsin.live.receipts import Receipt
 from tocsin.live.receptions import Receptions
-from tocsin.live.register import Register
+from tocsin.live.seat_keeping import SeatKeeping, machine_groups, machine_seats, removed_error
 from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
 from tocsin.live.storage.closed_files import ClosedFiles
-from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
 from tocsin.live.timers import Timers
-from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
 
@@ -54,19 +53,19 @@ class Driver:
         group: Group,
         site: SiteId,
         loop: asyncio.AbstractEventLoop,
-        wire: Wire,
-        register: Register,
+        opened: Opened,
         log: Log,
-        journal: JournalFolder | None,
         outgoing: Outgoing,
         incoming: Incoming,
     ) -> None:
         self.stat_steps = 0
         self.stat_decode_drops = 0
         self.stat_blocked = 0  # times that the member stood still for a slow application
+        wire, register, journal = opened.wire, opened.register, opened.journal
         self.log = log
         self.wire = wire
         self.register = register
+        self._seats = SeatKeeping(group, site, log.incarnation, opened.folder, register, wire)
         self.failed: TocsinError | None = None
         self._group = group
         self._site = site
@@ -102,9 +101,9 @@ class Driver:
         self._acquainted = dict(log.knowledge.acquainted)  # with what the log does not have yet
         setup = Setup(
             site,
-            len(group.sites),
+            group.numbers_max,
             list(group.founders),
-            [list(members) for members in group.groups],
+            [list(members) for members in machine_groups(group)],
             group.options,
             Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
             log.frames,
@@ -113,6 +112,7 @@ class Driver:
             log.life + 1,
             log.knowledge.first_frame,
             bool(log.in_doubt),
+            machine_seats(group),
         )
         self.machine = group.protocol.make(setup, self._effects)
 
@@ -215,7 +215,7 @@ class Driver:
         for told in self.wire.take_told():
             if self.failed is not None:
                 return
-            why = self._news.hear(told)
+            why = self._seats.fenced_by(told.peer, self.machine) or self._news.hear(told)
             if why:
                 self.fail(
                     Regressed(
@@ -227,6 +227,9 @@ class Driver:
             for claim in told.claims if told.met else ():
                 self._maybe_acquaint(claim.site, claim.incarnation)
         self._maybe_settle()
+
+    def _stop_removed(self) -> None:
+        self.fail(removed_error(self._group.sites[self._site]))
 
     def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
         if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
@@ -277,6 +280,11 @@ class Driver:
 
     def change_group(self, group: GroupId, members: list[SiteId]) -> None:
         self._step(lambda now: self.machine.change_group(now, group, members))
+        self.end_turn()
+
+    def request(self, call: Callable[[Micros], None]) -> None:
+        """An administrator asks the machine for something."""
+        self._step(call)
         self.end_turn()
 
     def leave(self) -> None:
@@ -376,7 +384,11 @@ class Driver:
                 self.timers.set(effect.timer, effect.key, effect.deadline)
             elif isinstance(effect, CancelTimer):
                 self.timers.cancel(effect.timer, effect.key)
+            elif isinstance(effect, Seats):
+                self._seats.on_seats(effect)
             else:
+                if isinstance(effect, View) and not effect.primary and self.machine.removed():
+                    self._loop.call_soon(self._stop_removed)
                 self.staging.add(effect)
         if self.failed is None:
             self.commits.end_step()

@@ -6,12 +6,12 @@ the wires of two members say to each other (which datagrams are missing, is anyb
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tocsin.live.clock import now_us
 from tocsin.live.errors import UNDECODABLE
-from tocsin.live.group_config import Group
+from tocsin.live.group_config import Address, Group
 from tocsin.live.known import Known
 from tocsin.live.register import Register
 from tocsin.live.wire import kernel_filter, wire_messages
@@ -20,9 +20,10 @@ from tocsin.live.wire.inject import Injector
 from tocsin.live.wire.meeting import Meetings, settings_of
 from tocsin.live.wire.receiving import Opened, Receiver
 from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
+from tocsin.live.wire.seats_desk import SeatsDesk
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER
+from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER, SEATS, SEATS_ASK
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 
@@ -64,6 +65,8 @@ class Wire:
         self._sites = group.sites
         self._settings = settings_of(group.settings())
         self.meetings = Meetings(register, versions, group.sites, self._settings)
+        self.seats = SeatsDesk(group, register, keyring, self.sender)
+        self._group = group
         self._keyring = keyring
         self._site = site
         self._loop = loop
@@ -74,7 +77,7 @@ class Wire:
         self._paused = True
 
     def _filter(self, group: Group, site: int, tag: bytes) -> bool:
-        members = group.addresses if group.family == socket.AF_INET else ()
+        members: Sequence[Address] = group.addresses if group.family == socket.AF_INET else ()
         steps = kernel_filter.program(tag, PROBER, members, group.addresses[site])
         return all(kernel_filter.attach(sock, steps) for sock in self.endpoint.sockets)
 
@@ -156,6 +159,9 @@ class Wire:
         if kind == GREETING and sender != PROBER:
             self._on_greeting(sender, opened.session, memoryview(content)[prefix_bytes:], arrived)
             return
+        if kind in (SEATS_ASK, SEATS) and sender == PROBER:
+            self.seats.take(kind, memoryview(content)[prefix_bytes:], opened.address)
+            return
         if kind == PROBE:
             self.sender.reply(memoryview(content), opened.address)
             return
@@ -195,6 +201,10 @@ class Wire:
         for peer in self.meetings.due(now_us()):
             self.sender.greet(peer, self.meetings.greeting(peer))
         self._plan_greeting()
+
+    def greet(self, peer: int) -> None:
+        """Tell somebody who was met what has changed of this member since."""
+        self.sender.greet(peer, self.meetings.greeting(peer))
 
     def _plan_greeting(self) -> None:
         at_us = self.meetings.next_us()
@@ -238,6 +248,16 @@ class Wire:
         """Tell peers what this member knows of sites."""
         if peers and known:
             self.sender.send_packet(peers, NEWS, wire_messages.encode(known), True)
+
+    def reseat(self, moved: list[int]) -> None:
+        """The group has other sites now; these are new, or found elsewhere."""
+        self.receiver.reseat(self._group.addresses)
+        if self.filtered:
+            self._filter(self._group, self._site, self._keyring.tag)
+        self.meetings.grow()
+        for peer in moved:
+            if peer != self._site:
+                self.part(peer)
 
     def take_told(self) -> list[Told]:
         told = self.told

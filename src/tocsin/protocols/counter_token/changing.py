@@ -9,6 +9,7 @@ keep concurrent changes apart. Members of a view that goes on do not follow some
 
 from typing import Final
 
+from tocsin.core.ballots import EPOCH_BALLOTS, epoch_of
 from tocsin.core.machine import Micros, SiteId
 from tocsin.protocols.counter_token.context import ACTIVE, FROZEN, LEFT, Changes, Context
 from tocsin.protocols.counter_token.installing import Installing
@@ -23,7 +24,7 @@ from tocsin.protocols.counter_token.messages import (
 )
 from tocsin.protocols.counter_token.order import Order
 from tocsin.protocols.counter_token.relay import Relay
-from tocsin.protocols.counter_token.seats import EPOCH_BALLOTS, Wishes, epoch_of
+from tocsin.protocols.counter_token.seats import Wishes
 from tocsin.protocols.counter_token.views import (
     decides,
     is_sound_promise,

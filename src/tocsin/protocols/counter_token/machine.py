@@ -35,6 +35,7 @@ We differ from the paper in this:
 - The token is held for as short as possible under load, and longer and longer when idle; a hurry message ends that.
 """
 
+from tocsin.core.ballots import epoch_of
 from tocsin.core.data import Data
 from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Seating, Setup, SiteId
 from tocsin.core.message import Message, Record
@@ -216,6 +217,7 @@ class CounterToken(Machine):
             list(self._order.positions),
             context.status == ACTIVE,
             self._order.lagging,
+            epoch_of(self._voting.promised),
         )
 
     def _wish(self, now: Micros, wish: Wish) -> None:

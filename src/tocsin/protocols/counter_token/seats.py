@@ -12,7 +12,6 @@ from tocsin.core.machine import SiteId
 from tocsin.protocols.counter_token.context import Context
 from tocsin.protocols.counter_token.messages import Seat, View
 
-EPOCH_BALLOTS: Final = 1 << 40  # of one epoch; a recovery that accepts losses begins the next
 UNSEATED: Final = -1
 
 
@@ -102,7 +101,3 @@ def seated(last: View, wishes: list[Wish], sites: int) -> tuple[tuple[Seat, ...]
         else:
             seats[seat.site] = Seat(seat.site, seat.name, wish.address or seat.address, seat.votes or wish.add)
     return tuple([seats[site] for site in sorted(seats)]), removed
-
-
-def epoch_of(ballot: int) -> int:
-    return ballot // EPOCH_BALLOTS

@@ -24,6 +24,7 @@ from tocsin.live.errors import Closed, Damaged, ProtocolFailed, Regressed, Stora
 from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
 from tocsin.live.incoming import Incoming
+from tocsin.live.majority_sync import MajoritySync
 from tocsin.live.news import News
 from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
@@ -65,7 +66,7 @@ class Driver:
         self.log = log
         self.wire = wire
         self.register = register
-        self._seats = SeatKeeping(group, site, log.incarnation, opened.folder, register, wire)
+        self._seats = SeatKeeping(group, site, log.incarnation, opened, loop)
         self.failed: TocsinError | None = None
         self._group = group
         self._site = site
@@ -115,6 +116,9 @@ class Driver:
             machine_seats(group),
         )
         self.machine = group.protocol.make(setup, self._effects)
+        self.safety = MajoritySync(
+            group, site, log.incarnation, self.machine, wire, self.commits.sync, lambda: self.failed is not None
+        )
 
     # Life
 
@@ -150,6 +154,7 @@ class Driver:
             await self.closed_files.finish(whole=self.failed is None)
         except (Damaged, StorageFailed) as error:
             self.failed = failure = error
+        await self._seats.finish()
         await self._loop.run_in_executor(None, self.log.close)
         if failure is not None:
             raise failure
@@ -201,6 +206,8 @@ class Driver:
             arrived = self.wire.receive(sock)
             if self.wire.told:
                 self._on_told()
+            if self.wire.syncs:
+                self.safety.take_all()
             if arrived is None:
                 break
             for source, body in arrived:
@@ -283,7 +290,6 @@ class Driver:
         self.end_turn()
 
     def request(self, call: Callable[[Micros], None]) -> None:
-        """An administrator asks the machine for something."""
         self._step(call)
         self.end_turn()
 

@@ -106,7 +106,7 @@ class Opened:
                 if self.register.founding:
                     self._note_founders()
                 return answer
-            self._reseat(answer)
+            await self._reseat(answer)
 
     def _note_founders(self) -> None:
         founders = self._group.founders
@@ -114,7 +114,7 @@ class Opened:
         if self.wire.seats.view == NO_VIEW:
             founders[:] = [site for site in sites_of(self.register.founding) if site < len(self._group.sites)]
 
-    def _reseat(self, seating: Seating) -> None:
+    async def _reseat(self, seating: Seating) -> None:
         """Open the wire again, as who this member is in the group."""
         forks.forget(self.wire.forbid)
         name = self._group.sites[self.site]
@@ -134,8 +134,10 @@ class Opened:
         for each in known:
             self.register.learn(each)
         _log.warning("%s: the group knows it as number %d, at %s", name, self.site, seating.seats[self.site].address)
-        write_identity(self.folder, identity_of(self._group, self.site, 0))
-        write_seating(self.folder, msgspec.structs.replace(seating, site=self.site, epoch=epoch))
+        identity = identity_of(self._group, self.site, 0)
+        kept = msgspec.structs.replace(seating, site=self.site, epoch=epoch)
+        await self._loop.run_in_executor(None, write_identity, self.folder, identity)
+        await self._loop.run_in_executor(None, write_seating, self.folder, kept)
         self._open_wire(seating.view)
         self.on_reseated()
 

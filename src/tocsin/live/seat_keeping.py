@@ -1,20 +1,19 @@
 """What a member does when the group decides who its sites are, and where: it learns, keeps and tells it."""
 
+import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from tocsin.core.ballots import epoch_of
 from tocsin.core.effects import Seats
+from tocsin.core.errors import TocsinError
 from tocsin.core.machine import Machine
 from tocsin.live.errors import Removed
 from tocsin.live.group_config import Group
-from tocsin.live.opening import identity_of
-from tocsin.live.register import Register
+from tocsin.live.opening import Opened, identity_of
 from tocsin.live.seating import Seat, Seating, seating_of, take_seats, text_of
-from tocsin.live.storage.identity import write_identity
+from tocsin.live.storage.identity import Identity, write_identity
 from tocsin.live.storage.seats_file import write_seating
-from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
 
@@ -41,13 +40,18 @@ def removed_error(name: str) -> Removed:
 class SeatKeeping:
     """One member's."""
 
-    def __init__(self, group: Group, site: int, incarnation: int, folder: Path, register: Register, wire: Wire) -> None:
+    def __init__(
+        self, group: Group, site: int, incarnation: int, opened: Opened, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._group = group
         self._site = site
         self._incarnation = incarnation
-        self._folder = folder
-        self._register = register
-        self._wire = wire
+        self._folder = opened.folder
+        self._register = opened.register
+        self._wire = opened.wire
+        self._loop = loop
+        self._next: tuple[Identity, Seating] | None = None  # to be written
+        self._writing: asyncio.Task[None] | None = None
 
     def fenced_by(self, peer: int, machine: Machine) -> str:
         """Why this member is of an epoch that was given up, as a peer shows; "" if it is not."""
@@ -77,8 +81,27 @@ class SeatKeeping:
         if not changed:
             return
         self._wire.reseat(moved)
-        write_identity(self._folder, identity_of(group, self._site, self._incarnation))
-        write_seating(self._folder, seating_of(group, self._site, effect.view, self._register.epoch))
+        self._next = (
+            identity_of(group, self._site, self._incarnation),
+            seating_of(group, self._site, effect.view, self._register.epoch),
+        )
+        if self._writing is None or self._writing.done():
+            self._writing = self._loop.create_task(self._write())
         if group.addresses[self._site] != own:
             where = "{}:{}".format(*group.addresses[self._site])
             _log.warning("%s: the group looks for it at %s from now on; start it there", group.sites[self._site], where)
+
+    async def _write(self) -> None:
+        """The log has it, too: what is not written here is when the member starts again."""
+        while self._next is not None:
+            identity, seating = self._next
+            self._next = None
+            try:
+                await self._loop.run_in_executor(None, write_identity, self._folder, identity)
+                await self._loop.run_in_executor(None, write_seating, self._folder, seating)
+            except (OSError, TocsinError) as error:
+                _log.warning("%s: what the group has decided of its sites is not written: %s", self._folder, error)
+
+    async def finish(self) -> None:
+        if self._writing is not None:
+            await self._writing

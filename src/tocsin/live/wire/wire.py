@@ -23,7 +23,7 @@ from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
 from tocsin.live.wire.seats_desk import SeatsDesk
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER, SEATS, SEATS_ASK
+from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER, SEATS, SEATS_ASK, SYNC
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 
@@ -55,6 +55,7 @@ class Wire:
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
         self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
+        self.syncs: list[Arrived] = []  # questions how far this member has synced, and answers, for the owner to take
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
         self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
@@ -186,6 +187,8 @@ class Wire:
                     arrived.append((sender, each))
             elif kind == ASK:
                 self.sender.repair(sender, wire_messages.decode_ask(body))
+            elif kind == SYNC:
+                self.syncs.append((sender, body))
             elif kind == NEWS:
                 self._on_news(sender, wire_messages.decode_news(body))
             else:
@@ -248,6 +251,16 @@ class Wire:
         """Tell peers what this member knows of sites."""
         if peers and known:
             self.sender.send_packet(peers, NEWS, wire_messages.encode(known), True)
+
+    def ask_sync(self, peers: list[int], body: bytes) -> None:
+        """Ask how far they have synced, or answer."""
+        if peers:
+            self.sender.send_packet(peers, SYNC, body, True)
+
+    def take_syncs(self) -> list[Arrived]:
+        syncs = self.syncs
+        self.syncs = []
+        return syncs
 
     def reseat(self, moved: list[int]) -> None:
         """The group has other sites now; these are new, or found elsewhere."""

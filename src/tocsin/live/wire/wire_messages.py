@@ -20,6 +20,7 @@ GREETING: Final = 5  # see `meeting`
 NEWS: Final = 6  # what its sender knows of sites, itself among them
 SEATS_ASK: Final = 7  # who is in the group? of somebody who may not know its own number
 SEATS: Final = 8
+SYNC: Final = 9  # how far others have synced: `majority_sync.py`
 
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 

@@ -26,8 +26,8 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
-    "live/wire": {"clock", "errors", "group_config", "known", "register"},
-    "live/storage": {"errors", "frame_format", "known", "packing"},
+    "live/wire": {"clock", "errors", "group_config", "known", "register", "seating"},
+    "live/storage": {"seating", "errors", "frame_format", "known", "packing"},
     "live/operations": {"driver", "group_config", "incoming", "naming", "opening", "outgoing", "storage", "wire"},
     "properties/plain": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/kernels": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
@@ -44,6 +44,7 @@ STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was 
     "tocsin.live.errors",
     "tocsin.live.events",
     "tocsin.live.group_config",
+    "tocsin.live.joining",
     "tocsin.live.member",
     "tocsin.live.storage.disk",
     "tocsin.live.storage.journal",

@@ -25,6 +25,7 @@ VERBS = {  # purpose: verb: what it does
         "join": "be a member of a live group: lines in, deliveries out",
         "status": "ask a running member how it is; change its injected faults or keys",
         "groups": "who is in which group; change that while the members run",
+        "members": "who votes; add, remove and move members while the group runs",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
         "scrub": "read everything that members have on disk, and name what is damaged",

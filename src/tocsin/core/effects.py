@@ -82,6 +82,16 @@ class View(Effect):
 
 
 @mypyc_attr(acyclic=True)
+class Seats(Effect):
+    """Who may be reached, and where, as it was decided."""
+
+    def __init__(self, view: int, seats: list[tuple[SiteId, str, str]], removed: list[SiteId]) -> None:
+        self.view = view
+        self.seats = seats
+        self.removed = removed
+
+
+@mypyc_attr(acyclic=True)
 class GroupView(Effect):
     """A view of one group alone."""
 
@@ -187,6 +197,9 @@ class Effects(Outbox):
 
     def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
         self._add(GroupView(group, view, list(members)))
+
+    def seat(self, view: int, seats: list[tuple[SiteId, str, str]], removed: list[SiteId]) -> None:
+        self._add(Seats(view, list(seats), list(removed)))
 
     def acquaint(self, site: SiteId, incarnation: int) -> None:
         """Not a machine's request: the driver notes in the step that tells a machine what it is told."""

@@ -314,15 +314,15 @@ class Driver:
     def _take_broadcasts(self) -> None:
         """Hand frames to the machine while it has room."""
         for group in self._outgoing.groups_waiting():
-            while self._outgoing.has_messages(group) and self.failed is None and self._has_room():
+            while self._outgoing.has_messages(group) and self.failed is None and self._has_room(group):
                 frame, numbers = self._outgoing.take_frame(group)
                 self._broadcast(group, frame, numbers, 0.0, None)
 
-    def _has_room(self) -> bool:
-        """Whether the machine takes a broadcast, and not too much of ours is on its way: what waits here is packed into
-        fuller frames later, and need not be kept safe yet."""
+    def _has_room(self, group: GroupId) -> bool:
+        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits here is
+        packed into fuller frames later, and need not be kept safe yet."""
         has_room = self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and not self._waiting
-        return has_room and self.machine.room() > 0
+        return has_room and self.machine.room_for(group) > 0
 
     def broadcast_reaching(self, group: GroupId, message: bytes, reach: float, receipt: Receipt) -> float:
         """A message in a frame of its own, with a wanted reach: what is promised. A refusal comes before anything is

@@ -23,6 +23,7 @@ from tocsin.live.storage.knowledge import WORD_BYTES, incarnation_bytes
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import Start
 from tocsin.live.storage.marks import NOBODY
+from tocsin.live.storage.restored import read_restored, restored_setting, stage_beginning
 from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.wire.keys import read_keys
 from tocsin.live.wire.seal import Keyring
@@ -73,7 +74,8 @@ class Opened:
         return Log(self.folder / "wal", groups, journal.segment_bytes, syncs, None, group_id, incarnation)
 
     def open_wire(self, loop: asyncio.AbstractEventLoop, inject: str) -> None:
-        self.wire = Wire(self._group, self._site, loop, self._keyring, self.register)
+        also = restored_setting(self.folder)
+        self.wire = Wire(self._group, self._site, loop, self._keyring, self.register, also=also)
         self.wire.injector.configure(inject)
         self.asking = Asking(self._group, loop, self.register, self.wire, self.damaged is not None)
         forks.register(self.wire.forbid)
@@ -92,6 +94,9 @@ class Opened:
             _log.warning("%s: in doubt: %s", self.folder, log.in_doubt)
         for known in self.register.others():
             log.stage(known)
+        restored = read_restored(self.folder) if log.file < 0 else None
+        if restored is not None:
+            stage_beginning(log, restored, self._group.group_names)
         word = int.from_bytes(os.urandom(WORD_BYTES), "big")
         log.stage(Start(log.life + 1, word, beginning.first_frame, beginning.first_number))
         laid = log.layout()
@@ -115,7 +120,7 @@ class Opened:
 
     def _log_to_live_with(self, beginning: Beginning) -> Log:
         log, disk = self.log, Disk()
-        if log is not None and log.life < 0:
+        if log is not None and log.life < 0 and log.file < 0:
             aside = set_aside(self.folder, disk, ("journal",))  # of a log that is lost
         elif log is not None and not beginning.why:
             return log

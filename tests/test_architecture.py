@@ -22,6 +22,7 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
     "state": {"core", "protocols", "live"},
+    "backups": {"core", "protocols", "traces", "live", "state"},
     "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it

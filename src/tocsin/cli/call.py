@@ -28,6 +28,8 @@ VERBS = {  # purpose: verb: what it does
         "members": "who votes; add, remove and move members while the group runs",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
+        "backup": "a group's order and state into one file",
+        "restore": "a new group with the order and the state of a backup",
         "scrub": "read everything that members have on disk, and name what is damaged",
     },
     "choose a protocol": {

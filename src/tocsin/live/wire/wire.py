@@ -66,7 +66,9 @@ class Wire:
         keyring: Keyring,
         register: Register,
         versions: tuple[int, int] = VERSIONS,
+        also: dict[str, object] | None = None,
     ) -> None:
+        """`also`: what members agree in, or differ, beside what their files say."""
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
         self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
@@ -80,7 +82,7 @@ class Wire:
         self._register = register
         self._versions = versions
         self._sites = group.sites
-        self._settings = settings_of(group.settings())
+        self._settings = settings_of(group.settings() | (also or {}))
         self.meetings = Meetings(register, versions, group.sites, self._settings)
         self.seats = SeatsDesk(group, register, keyring, self.sender)
         self._group = group

@@ -143,6 +143,7 @@ class Staging:
         """Groups may be created while running."""
         while len(self._streams) <= group:
             new = len(self._streams)
-            table = self._log.producers.of(new) if self._decides else None
-            self._streams.append(Stream(new, self._log.frames, table))
+            tables = self._log.producers
+            table = tables.of(new) if self._decides else None
+            self._streams.append(Stream(new, self._log.frames, table, tables.cursors_of(new)))
         return self._streams[group]

@@ -29,7 +29,7 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     offset: int = 0  # in that file
     check: int = 0  # of the bytes
     dropped: tuple[tuple[int, int], ...] = ()  # repeats of producers' numbers: place in the frame, position or TOO_OLD
-    runs: tuple[Run, ...] = ()  # of the messages that took a position: those that producers numbered
+    runs: tuple[Run, ...] = ()  # of the messages that took a position, those that producers numbered; and cursors
 
 
 class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
@@ -142,6 +142,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     who: Who | None = None
     tables: tuple[bytes, ...] = ()  # by group: of producers, as they are after the batch that this is in
     is_whole: bool = True  # of these: nothing of the order was missed here
+    cursors: tuple[bytes, ...] = ()  # by group: of consumers at doors, as the tables
 
 
 Op = (

@@ -1,8 +1,8 @@
 """The client of a group's doors: publish and read from any process. It needs pyarrow, and nothing of a member.
 
-With several doors it goes on at another when one fails: reads from the same position, without gap or repeat; publishing
-with a producer's numbers exactly once. Without them, what was sent and not answered is `Unknown`: it may be delivered, or
-never.
+With several doors it goes on at another when one fails: reads from the same position, without gap or repeat;
+publishing with a producer's numbers exactly once. Without them, what was sent and not answered is `Unknown`: it may be
+delivered, or never.
 """
 
 import json
@@ -99,8 +99,8 @@ class Client:
                     patience.on_success()
                 if producer is None and stream is not None and not _is_safe_to_repeat(error, stream):
                     raise Unknown(
-                        f"{len(answered)} of {len(chunks)} batches were answered, the others may be delivered, or never: "
-                        f"{error}"
+                        f"{len(answered)} of {len(chunks)} batches were answered, the others may be delivered, or "
+                        f"never: {error}"
                     ) from None
                 patience.on_failure(max(at, 0), error)
         return [position for positions in answered for position in positions]
@@ -147,8 +147,8 @@ class Client:
         follow: bool = False,
         consumer: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Record batches of streamed rows, from after a position on (or "start", "now"; or a consumer's cursor): at most
-        `limit` rows; with `follow`, also those that are still to come. Goes on at another door when one fails."""
+        """Record batches of streamed rows, from after a position on (or "start", "now"; or a consumer's cursor): at
+        most `limit` rows; with `follow`, also those that are still to come. Goes on at another door when one fails."""
         if consumer is not None and after != "start":
             raise InputError("read: expected `consumer` or `after`, found both")
         asked = {"group": group} | ({"after": after} if consumer is None else {"consumer": consumer})

@@ -57,6 +57,6 @@ class Consumers:
     def _require_whole(self, found: dict[str, Any]) -> None:
         if not found["whole"]:
             raise NotSupported(
-                f"`{self._link.settings.site}` has missed a part of the order, and does not know every cursor; go on at "
-                "another door"
+                f"`{self._link.settings.site}` has missed a part of the order, and does not know every cursor; go on "
+                "at another door"
             )

@@ -89,15 +89,15 @@ class Link:
     def publish(self, group: int, messages: list[bytes], producer: str, number: int, is_durable: bool) -> Any:
         """A future of the answer."""
         self.check(True)
-        return self._ask(lambda id: Publish(id, group, messages, producer, number, is_durable))
+        return self._ask(lambda key: Publish(key, group, messages, producer, number, is_durable))
 
     def move(self, group: int, sender: str, number: int) -> Any:
         self.check(True)
-        return self._ask(lambda id: Move(id, group, sender, number))
+        return self._ask(lambda key: Move(key, group, sender, number))
 
     def look(self, what: str, group: int = 0, name: str = "") -> Any:
         self.check(False)
-        return self._ask(lambda id: Look(id, what, group, name))
+        return self._ask(lambda key: Look(key, what, group, name))
 
     def say(self, level: int, text: str) -> None:
         """For the member's log."""
@@ -107,11 +107,11 @@ class Link:
     def _ask(self, make: Any) -> "Future[Answer]":
         future: Future[Answer] = Future()
         with self._lock:
-            id = self._next_id  # noqa: A001
+            key = self._next_id
             self._next_id += 1
-            self._waiting[id] = future
+            self._waiting[key] = future
         try:
-            self._send(encode(make(id)))
+            self._send(encode(make(key)))
         except OSError:
             self._give_up()
         return future

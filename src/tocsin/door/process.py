@@ -1,4 +1,4 @@
-"""The process of a door: `python -m tocsin.door.process DESCRIPTOR`, started by its member, which it does not outlive."""
+"""The process of a door: `python -m tocsin.door.process DESCRIPTOR`; its member starts it, and it ends with that."""
 
 import contextlib
 import gc
@@ -70,7 +70,7 @@ def serve(sock: socket.socket) -> None:
         time.sleep(0.02)
     stopping = threading.Thread(target=door.shutdown, daemon=True)
     stopping.start()
-    stopping.join(1.0)  # it waits for calls that may never end
+    stopping.join(0.25)  # what was written goes out; it waits for calls that may never end
 
 
 def _certificates(cert: str, key: str) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,7 @@
 """DoPut: batches of a client to the member, in order, some on their way at a time; an answer for each, in order.
 
-A client's batches are read only as fast as the group takes them: beyond `UNANSWERED_BYTES_MAX` the next one stays in the
-client's hands. Rows that go to one group, and are numbered on by one producer, go to the member together.
+A client's batches are read only as fast as the group takes them: beyond `UNANSWERED_BYTES_MAX` the next one stays in
+the client's hands. Rows that go to one group, and are numbered on by one producer, go to the member together.
 """
 
 import contextlib

@@ -13,9 +13,13 @@ AHEAD: Final = 4  # items that are taken before they are asked for
 class Pulling:
     """`take` gives the next item, and raises StopIteration at the end."""
 
-    def __init__(self, take: Callable[[], Any], cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, take: Callable[[], Any], cancel: Callable[[], None], finish: Callable[[], None] | None = None
+    ) -> None:
+        """`cancel`: nobody wants more. `finish`: the thread's last call."""
         self._take = take
         self._cancel = cancel
+        self._finish = finish
         self._items: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
         self._ended = False
         threading.Thread(target=self._run, name="tocsin-door-client", daemon=True).start()
@@ -41,7 +45,13 @@ class Pulling:
                 return
 
     def _run(self) -> None:
+        self._pull()
+        if self._finish is not None:
+            self._finish()
+
+    def _pull(self) -> None:
         while not self._ended:
+            item: tuple[Any, BaseException | None]
             try:
                 item = (self._take(), None)
             except BaseException as error:

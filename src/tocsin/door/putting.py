@@ -26,7 +26,7 @@ class PutStream:
         self._schema = NUMBERED if is_numbered else PLAIN
         descriptor = flight.FlightDescriptor.for_command(json.dumps(command).encode())
         self._writer, reader = client.do_put(descriptor, self._schema, options)
-        self._answers = Pulling(lambda: _answer(reader), self._close_writer)
+        self._answers = Pulling(lambda: _answer(reader), self._end_writer, self._close_writer)
         self._sent: deque[int] = deque()  # rows of the batches that are not answered yet
 
     def unanswered(self) -> int:
@@ -57,9 +57,13 @@ class PutStream:
     def close(self) -> None:
         self._answers.close()
 
-    def _close_writer(self) -> None:
+    def _end_writer(self) -> None:
         with contextlib.suppress(pa.ArrowException, OSError):
             self._writer.done_writing()
+
+    def _close_writer(self) -> None:
+        with contextlib.suppress(pa.ArrowException, OSError):
+            self._writer.close()
 
 
 def _answer(reader: Any) -> dict[str, Any]:

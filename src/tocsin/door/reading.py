@@ -117,7 +117,7 @@ class _Reader:
         first = first_position(rows)
         if first > self.position:
             raise TooOld(
-                f"`{self._group}`: positions {self.position} to {first - 1} are not kept here; another door may have them"
+                f"`{self._group}`: positions {self.position} to {first - 1} are not kept here; another door may"
             )
         count = min(rows.num_rows, told - first)
         skip = self.position - first

@@ -40,7 +40,7 @@ def by_group(rows: Any) -> dict[str, Any]:
     """Streamed rows of several groups, each group's on their own."""
     groups = pc.unique(rows.column("group")).to_pylist()
     if len(groups) <= 1:
-        return {group: rows for group in groups}
+        return dict.fromkeys(groups, rows)
     return {group: rows.filter(pc.equal(rows.column("group"), group)) for group in groups}
 
 

@@ -1,5 +1,5 @@
-"""The Flight server: from calls to what answers them. What is wrong is told by an error of Flight whose text begins with
-the name of one of ours."""
+"""The Flight server: from calls to what answers them. What is wrong is told by an error of Flight whose text begins
+with the name of one of ours."""
 
 import contextlib
 import threading
@@ -101,8 +101,6 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
             wanted = self._consumers.begin(group, consumer)
             return wanted if wanted > 0 else self._reading.first_position(name)
         if isinstance(after, int):
-            if after >= 0 and after >= self._reading.next_position(name):
-                return after + 1  # it comes when it comes
             return after + 1
         return self._reading.next_position(name) if after == "now" else self._reading.first_position(name)
 

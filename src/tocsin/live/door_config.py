@@ -62,8 +62,8 @@ def resolve_doors(
         if far:
             raise InputError(
                 f"`door.{far[0]}`: expected an address of this machine alone (127.0.0.1), found "
-                f"{addresses[far[0]][0]}; give `tls_cert` and `tls_key` (tocsin keygen --door), or `plaintext = true` to "
-                "say that anyone on the network may read tokens and messages"
+                f"{addresses[far[0]][0]}; give `tls_cert` and `tls_key` (tocsin keygen --door), or `plaintext = true` "
+                "to say that anyone on the network may read tokens and messages"
             )
     for key, name in (("token_file", access.token_file), ("tls_cert", access.tls_cert), ("tls_key", access.tls_key)):
         if "\0" in (name or ""):

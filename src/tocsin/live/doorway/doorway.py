@@ -42,7 +42,7 @@ class Doorway:
         self._keeping: asyncio.Task[None] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._hatch: Hatch | None = None
-        self._closing = False
+        self._closing: bool = False
 
     def check(self) -> None:
         """Before the member starts: what can be known to be wrong."""
@@ -108,7 +108,7 @@ class Doorway:
         """Start the process whenever there is none."""
         loop = asyncio.get_running_loop()
         pause = AGAIN_SECONDS_MIN
-        while not self._closing:
+        while True:
             began = loop.time()
             await self._run(hatch)
             if self._closing:

@@ -1,7 +1,8 @@
 """What a member and the process of its door say to one another, over a socket that only these two have.
 
-Each word is a length of four bytes (big-endian) and msgpack. The door asks, each question with an id; the member answers
-by id, in any order, and tells by itself how far the order has come: what lies below may be read from the member's files.
+Each word is a length of four bytes (big-endian) and msgpack. The door asks, each question with an id; the member
+answers by id, in any order, and tells by itself how far the order has come: what lies below may be read from the
+member's files.
 """
 
 import struct
@@ -104,12 +105,14 @@ def encode(word: ToDoor | ToMember) -> bytes:
 
 
 def to_door(body: bytes) -> ToDoor:
-    return _to_door.decode(body)
+    word: ToDoor = _to_door.decode(body)
+    return word
 
 
 def to_member(body: bytes) -> ToMember | None:
     """None: no word of ours."""
     try:
-        return _to_member.decode(body)
+        word: ToMember = _to_member.decode(body)
     except UNDECODABLE:
         return None
+    return word

@@ -1,5 +1,5 @@
-"""Publishers and readers at three doors while members are killed, stopped and cut, and doors die and close: nothing that
-was acknowledged is lost, nothing numbered comes twice, and readers have neither gap nor repeat."""
+"""Publishers and readers at three doors while members are killed, stopped and cut, and doors die and close: nothing
+that was acknowledged is lost, nothing numbered comes twice, and readers have neither gap nor repeat."""
 
 import os
 import random
@@ -79,13 +79,12 @@ class Reader(threading.Thread):
     def _read(self, client: tocsin.Client) -> None:
         """A consumer comes anew after some batches, and goes on from its cursor at another door."""
         after = "start" if self._consumer else len(self.rows) - 1
-        batches = 0
-        for batch in client.read(after=after, follow=True, consumer=self._consumer):
+        reading = client.read(after=after, follow=True, consumer=self._consumer)
+        for batches, batch in enumerate(reading, 1):
             found = batch.column("position").to_pylist()
             if found != list(range(len(self.rows), len(self.rows) + len(found))):
                 raise AssertionError(f"after {len(self.rows) - 1} came {found[0]} to {found[-1]}, {len(found)} rows")
             self.rows += batch.column("payload").to_pylist()
-            batches += 1
             if self._consumer:
                 client.ack(self._consumer, found[-1])
             if (self.end is not None and len(self.rows) > self.end) or (self._consumer and batches == 20):
@@ -155,6 +154,9 @@ def run_rounds(folder: Path, rounds: int) -> dict[str, int]:
             [last] = client.publish([b"the end"], producer="end", number=0)
         for reader in readers:
             reader.end = last
+        with tocsin.connect(urls, token=WRITER) as client:
+            client.publish([b"behind it"], producer="end", number=1)  # a reader that has the end looks again
+        for reader in readers:
             reader.join(PATIENCE_SECONDS)
             assert reader.error is None, reader.error
             assert not reader.is_alive(), f"has {len(reader.rows)} of {last + 1}"
@@ -179,7 +181,9 @@ def check(publishers: list[Publisher], readers: list[Reader], last: int) -> None
     for publisher in publishers:
         for payload, position in publisher.acknowledged.items():
             assert rows[position] == payload
-    known = {b"the end"}.union(*(each.acknowledged for each in publishers), *(each.unknown for each in publishers))
+    known = {b"the end", b"behind it"}.union(
+        *(each.acknowledged for each in publishers), *(each.unknown for each in publishers)
+    )
     assert set(rows) <= known, "something came that nobody sent"
 
 

@@ -9,10 +9,8 @@ from tests.live.live_groups import free_ports
 READER, WRITER = "reader-token-0123456789", "writer-token-0123456789"
 
 
-def door_tables(
-    folder: Path, sites: str = "abc", tls: bool = False, plain_tokens: bool = True
-) -> tuple[str, list[str]]:
-    """The tables of a group's file for doors at these sites, and their addresses; tokens and certificate are written."""
+def door_tables(folder: Path, sites: str = "abc", tls: bool = False) -> tuple[str, list[str]]:
+    """The tables of a group's file for doors at these sites, and their addresses; their tokens are written."""
     ports = free_ports(len(sites))
     (folder / "door.tokens").write_text(f"# name token right\nr {READER} read\nw {WRITER} write\n")
     lines = ["[door]", *(f'{site} = "127.0.0.1:{port}"' for site, port in zip(sites, ports, strict=True))]

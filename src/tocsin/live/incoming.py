@@ -38,6 +38,8 @@ class Incoming:
             if item.group < 0:
                 self.view = self._naming.view(item)
             self._wake_changed()
+        elif isinstance(item, log_format.Missed) and item.position >= 0:
+            self.positions[item.group] = item.position
         if self._listens:
             self.backlog.put(item)
 

@@ -128,8 +128,7 @@ class Member:
             raise Closed(f"`{self.name}` was started before; call tocsin.join again for another life")
         group = self.group
         self._loop = asyncio.get_running_loop()
-        opened = await open_member(group, self._site, self._inject)
-        self._opened = opened
+        self._opened = opened = await open_member(group, self._site, self._inject)
         self._outgoing = Outgoing(len(group.groups))
         backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
         self._naming = Naming(group)
@@ -224,7 +223,7 @@ class Member:
             await self._incoming.wait_changed(0.02)
         if self._may_go_on(math.inf) and self.group.protocol.assumptions.leaves and self._driver is not None:
             self._driver.leave()
-            while self._may_go_on(deadline) and (self.view is None or self.name in self.view.members):
+            while self._may_go_on(deadline) and self._is_member():
                 await self._incoming.wait_changed(0.05)
         await self._close(left=True)
 
@@ -246,7 +245,10 @@ class Member:
         here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
         if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
-        return self._driver is None or self._driver.machine.quiet()
+        return self._driver is None or not self._is_member() or self._driver.machine.quiet()
+
+    def _is_member(self) -> bool:
+        return self._readiness.takes_part() and (self.view is None or self.name in self.view.members)
 
     async def close(self) -> None:
         """Stop at once, as a crash would, but with everything written; a later `join` goes on from here."""
@@ -326,9 +328,9 @@ class Member:
         self,
         payload: bytes,
         group: str | None = None,
-        reach: float | None = None,
         producer: str | None = None,
         number: int | None = None,
+        reach: float | None = None,
     ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 

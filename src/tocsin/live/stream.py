@@ -46,6 +46,8 @@ class Stream:
         self._over: list[_Delivered] = []  # delivered, and not yet in the log
         self._taken_back = 0  # frames of the log that are taken back, and the log does not know it yet
         self._skipped = False  # the whole log is behind a gap that the log does not know yet
+        for origin, piece in self._index.handed:
+            self._unpacker.feed(origin, piece)
         for origin, begin in sorted(self._index.unfinished.items()):
             for position in range(begin, self._index.end):
                 if self._index.about(position)[0] == origin:
@@ -62,7 +64,7 @@ class Stream:
         self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int]
     ) -> tuple[log_format.Deliver, list[bytes], list[int] | None]:
         """As `deliver`; and the answers of `decide`, where producers numbered messages."""
-        number, messages, sent = self._unpacker.feed_numbered(origin, payload)
+        number, messages, sent, sent_us = self._unpacker.feed_numbered(origin, payload)
         decided: Decided | None = None
         if sent is not None and self._producers is not None:
             decided = decide(self._producers, self._cursors, self.position, messages, sent)
@@ -78,7 +80,20 @@ class Stream:
         dropped: tuple[tuple[int, int], ...] = () if decided is None else decided.dropped
         runs: tuple[Run, ...] = () if decided is None else decided.runs
         op = log_format.Deliver(
-            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check, dropped, runs
+            self.group,
+            origin,
+            frame,
+            size,
+            self.position,
+            count,
+            number,
+            is_open,
+            file,
+            offset,
+            check,
+            dropped,
+            runs,
+            sent_us,
         )
         self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count
@@ -102,6 +117,18 @@ class Stream:
             self._rebuild(origin, number)
         begins = self._begins.get(origin, -1)
         return log_format.Rollback(self.group, origin, frame, self.position, newest.count, number, begins)
+
+    def go_on(
+        self, position: int, table: Producers, pieces: tuple[tuple[int, bytes], ...], cursors: Cursors | None = None
+    ) -> None:
+        """After `skip`: where the messages stand, as another member has said."""
+        self.position = position
+        self._producers = table
+        if cursors is not None:
+            self._cursors = cursors
+        for origin, piece in pieces:
+            self._unpacker.feed(origin, piece)
+            self._begins[origin] = self.end
 
     def skip(self, end: int) -> None:
         """Frames of the group were missed for good, up to `end`: nothing before can be taken back or completed."""

@@ -317,6 +317,8 @@ class Log:
             elif isinstance(op, Missed):
                 if op.origin < 0:
                     self.frames.group(op.group).skip(op.first + op.count)
+                if op.position >= 0:
+                    self.frames.group(op.group).go_on(op.position, op.pieces)
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self.records.replace(op, file, offset)
                 offset += self.records.size_bytes

@@ -45,8 +45,20 @@ class ProducerTables:
         return tuple([table.to_bytes() for table in self._tables]) if len(self) else ()
 
     def on_missed(self) -> None:
-        """Something of a group's order will never come here."""
+        """Something of a group's order will never come here, and nobody has said what was in it."""
         self.whole = False
+
+    def replace(self, group: int, data: bytes) -> Producers:
+        """What was missed of a group is known: its table is as another member has handed it over."""
+        self.of(group)
+        self._tables[group] = producers_from_bytes(data)
+        return self._tables[group]
+
+    def replace_cursors(self, group: int, data: bytes) -> Cursors:
+        """The same of its cursors; none are handed over by a member that knows of none."""
+        self.cursors_of(group)
+        self._cursors[group] = cursors_from_bytes(data) if data else Cursors()
+        return self._cursors[group]
 
     def replay(self, ops: list[Op]) -> None:
         """A batch that is found in the log."""
@@ -57,17 +69,21 @@ class ProducerTables:
             return
         for op in ops:
             if isinstance(op, Deliver) and op.runs:
-                self._take(op)
+                take_runs(self.of(op.group), self.cursors_of(op.group), op)
+            elif isinstance(op, Missed) and op.position >= 0:
+                self.replace(op.group, op.table)
+                self.replace_cursors(op.group, op.cursors)
             elif isinstance(op, Missed):
                 self.on_missed()
 
-    def _take(self, op: Deliver) -> None:
-        table = self.of(op.group)
-        dropped = [index for index, _ in op.dropped]
-        for run in op.runs:
-            if is_cursor(run.producer):
-                self.cursors_of(op.group).take(run.producer, run.number + run.count - 1)
-                continue
-            for offset in range(run.count):
-                index = run.index + offset
-                table.take(run.producer, run.number + offset, op.position + index - bisect_left(dropped, index))
+
+def take_runs(table: Producers, cursors: Cursors, op: Deliver) -> None:
+    """The messages of a delivery that took positions, and that producers had numbered; and moves of cursors."""
+    dropped = [index for index, _ in op.dropped]
+    for run in op.runs:
+        if is_cursor(run.producer):
+            cursors.take(run.producer, run.number + run.count - 1)
+            continue
+        for offset in range(run.count):
+            index = run.index + offset
+            table.take(run.producer, run.number + offset, op.position + index - bisect_left(dropped, index))

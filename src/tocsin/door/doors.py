@@ -34,6 +34,8 @@ class Doors:
     def __init__(self, urls: str | list[str], token: str | None, pinned: str | None) -> None:
         self.urls = split_urls(urls)
         self._pinned = None if pinned is None else plain_fingerprint(pinned)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise InputError("connect: `token`: expected printable ASCII")
         headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
         self._headers = headers
         self._lock = threading.Lock()

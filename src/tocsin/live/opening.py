@@ -17,6 +17,7 @@ from tocsin.live.group_config import Group
 from tocsin.live.register import Register
 from tocsin.live.storage.aside import set_aside
 from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.holding import places_of_cursors
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.knowledge import WORD_BYTES, incarnation_bytes
@@ -110,6 +111,8 @@ class Opened:
                 journal.consumer_keep_bytes,
                 incarnation,
             )
+            tables, names = log.producers, self._group.group_names
+            self.journal.others_places = lambda: places_of_cursors(tables.all_cursors(), names)
         write_identity(self.folder, _identity(self._group, self._site, log.incarnation))
         return log
 

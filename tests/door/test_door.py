@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -174,3 +175,28 @@ def test_rows_of_flight_itself(group: Group) -> None:
 def test_status_names_the_door(group: Group) -> None:
     status = group.live.status("a")
     assert status is not None and status["door"]["url"] == group.urls[0] and status["door"]["process"] > 0
+
+
+def test_a_member_with_a_lost_disk_knows_cursors_and_sends_readers_elsewhere(tmp_path: Path) -> None:
+    tables, urls = door_tables(tmp_path)
+    with LiveGroup(tmp_path, "counter_token", tail=tables + '\n[journal]\ndurability = "process"\n') as live:
+        live.start_all()
+        live.wait_together()
+        wait_open(urls)
+        with tocsin.connect(urls[:2], token=WRITER) as client:
+            found = client.publish([b"%d" % number for number in range(300)], producer="p", number=0)
+            client.ack("billing", 99)
+            live.kill("c")
+            shutil.rmtree(live.data / "c")
+            found += client.publish([b"%d" % number for number in range(300, 400)], producer="p", number=300)
+        live.start("c")
+        live.wait_answering("abc")
+        live.wait_together()
+        wait_open(urls[2:])
+        with tocsin.connect(urls[2], token=WRITER, timeout=20) as client:
+            assert client.consumers() == {"billing": 99}
+            assert client.last_number("p") == 399
+            assert client.publish([b"390", b"new"], producer="p", number=399)[0] == found[399]
+        with tocsin.connect([urls[2], urls[0]], token=READER, timeout=20) as client:
+            rows = payloads(client, consumer="billing", limit=300)
+            assert rows == [b"%d" % number for number in range(100, 400)]

@@ -1,12 +1,15 @@
 """The door's parts, each alone."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import tocsin
 from tocsin.core.errors import InputError
 from tocsin.door.commands import Descriptor, read_command
 from tocsin.door.publishing import Rows, answer_of
@@ -110,3 +113,47 @@ def test_retention_waits_for_consumers_at_doors() -> None:
     assert is_behind({"all": 19, "alpha": 9_999}, place)
     [beginning] = places_of_cursors({0: {"new": 0}}, ("all",))
     assert not is_behind({"all": 0}, beginning)
+
+
+def test_a_client_needs_no_members_parts() -> None:
+    heavy = [
+        "cryptography",
+        "uvloop",
+        "xxhash",
+        "rich",
+        "rustworkx",
+        "pyspark",
+        "tocsin.live.member",
+        "tocsin.protocols.registry",
+    ]
+    program = (
+        f"import sys, tocsin; tocsin.connect('grpc://h:1', token='t'); print([n for n in {heavy} if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    light = "import sys, tocsin; tocsin.connect; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_client_says_what_is_wrong_with_its_call() -> None:
+    for wrong in ("http://h:1", "grpc://h", "h:1", "grpc://h:x", ""):
+        with pytest.raises(InputError, match="expected grpc://HOST:PORT"):
+            tocsin.connect(wrong)
+    with pytest.raises(InputError, match="hexadecimal"):
+        tocsin.connect("grpc+tls://h:1", fingerprint="abc")
+    with pytest.raises(InputError, match="ASCII"):
+        tocsin.connect("grpc://h:1", token="é")
+    client = tocsin.connect("grpc://127.0.0.1:1", token="t", timeout=0.2)
+    for call in (
+        lambda: client.publish(b"one"),
+        lambda: client.publish(["text"]),  # type: ignore[list-item]
+        lambda: client.publish([b"x"], producer="p"),
+        lambda: client.publish([b"x"], until="now"),  # type: ignore[arg-type]
+        lambda: next(client.read(after=3, consumer="c")),
+    ):
+        with pytest.raises(InputError):
+            call()
+    with pytest.raises(tocsin.EnvironmentMissing, match="nobody opens"):
+        client.groups()
+    assert client.publish([]) == []

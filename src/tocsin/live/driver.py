@@ -319,7 +319,7 @@ class Driver:
                 self._broadcast(group, frame, numbers, 0.0, None)
 
     def _has_room(self, group: GroupId) -> bool:
-        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits here is
+        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits is
         packed into fuller frames later, and need not be kept safe yet."""
         has_room = self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and not self._waiting
         return has_room and self.machine.room_for(group) > 0

@@ -21,6 +21,7 @@ from tocsin.live.register import Register
 from tocsin.live.seating import NO_VIEW, Seating, seating_of, take_seats
 from tocsin.live.storage.aside import set_aside
 from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.holding import places_of_cursors
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.knowledge import WORD_BYTES, incarnation_bytes
@@ -181,6 +182,8 @@ class Opened:
                 journal.consumer_keep_bytes,
                 incarnation,
             )
+            tables, names = log.producers, self._group.group_names
+            self.journal.others_places = lambda: places_of_cursors(tables.all_cursors(), names)
         write_identity(self.folder, identity_of(self._group, self.site, log.incarnation))
         if self._group.has_seats():
             view = self.wire.seats.view

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tocsin.core.cursors import is_cursor
 from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.frame_format import Run, runs_of
 from tocsin.live.packing import Unpacker
@@ -128,7 +129,7 @@ class RowMaker:
                 size = len(messages[end])
                 span = Span(1, time_us, _DUPLICATE, op.group, op.origin, number + end, answer, self._view, size)
                 repeated = None if sent is None else sent[end]
-                if repeated is not None:
+                if repeated is not None and not is_cursor(repeated[0]):
                     span.producer, span.number = self._columns.producer(repeated[0]), repeated[1]
                 span.sent_us = sent_us
                 self._add(span)

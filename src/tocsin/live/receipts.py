@@ -2,29 +2,38 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.producers import NUMBERS_MAX, TOO_OLD
-from tocsin.live.errors import TooOld, Unknown
+from tocsin.live.errors import TimedOut, TooOld, Unknown
 from tocsin.live.frame_format import Numbers
 
 
 class Receipt:
     """One call of `broadcast` (or of `broadcast_many`: then of its last message)."""
 
-    __slots__ = ("_error", "_position", "_sync", "_waiters", "reach")
+    __slots__ = ("_error", "_position", "_sync", "_waiters", "reach", "seqno")
 
     def __init__(self, sync: Callable[[], Awaitable[None]]) -> None:
+        self.seqno: int | None = None  # this member's number for it, once it is on its way; None of what was known here
         self.reach: float | None = None  # where one was asked for: the probability, as promised, that everybody gets it
         self._sync = sync
         self._position = -1  # known once ordered
         self._error: TocsinError | None = None
         self._waiters: list[asyncio.Future[int]] = []
 
-    async def ordered(self) -> int:
+    async def ordered(self, timeout: float | None = None) -> int:
         """Wait for its delivery here, in its place in the group's order; the answer is its position.
-        Raises `Unknown` when the member stopped before."""
+        Raises `Unknown` when the member stopped before, `TimedOut` when it has not come within so many seconds."""
+        return await _bounded(self._ordered(), timeout, "its place in the order")
+
+    async def durable(self, timeout: float | None = None) -> int:
+        """As `ordered`, and wait until this member's disk has it, safe from a power loss."""
+        return await _bounded(self._durable(), timeout, "the disks")
+
+    async def _ordered(self) -> int:
         if self._position >= 0:
             return self._position
         if self._error is not None:
@@ -37,9 +46,8 @@ class Receipt:
             if waiter in self._waiters:  # cancelled
                 self._waiters.remove(waiter)
 
-    async def durable(self) -> int:
-        """As `ordered`, and wait until this member's disk has it, safe from a power loss."""
-        position = await self.ordered()
+    async def _durable(self) -> int:
+        position = await self._ordered()
         await self._sync()
         return position
 
@@ -56,6 +64,17 @@ class Receipt:
             if not waiter.done():
                 waiter.set_exception(error)
         self._waiters = []
+
+
+async def _bounded(work: Coroutine[Any, Any, int], seconds: float | None, what: str) -> int:
+    clock = asyncio.timeout(seconds)
+    try:
+        async with clock:
+            return await work
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        raise TimedOut(f"broadcast: {what}: not within {seconds:g} s; it may still come") from None
 
 
 def too_old() -> TooOld:
@@ -77,9 +96,10 @@ class Receipts:
         self._queued[group].append((receipt, messages))
         self.outstanding += 1
 
-    def put_frame(self, group: int, frame: int, receipt: Receipt) -> None:
-        """A frame that holds one message, which was in no queue."""
+    def put_frame(self, group: int, frame: int, receipt: Receipt, number: int) -> None:
+        """A frame that holds one message, which was in no queue and has this number."""
         self._frames[(group, frame)] = [(receipt, 0)]
+        receipt.seqno = number
         self.outstanding += 1
 
     def on_broadcast(self, group: int, frame: int, numbers: Numbers) -> None:
@@ -92,6 +112,7 @@ class Receipts:
             at += left
             if at <= numbers.count:
                 ending.append((receipt, at - 1))
+                receipt.seqno = numbers.number + at - 1
             else:
                 queue.appendleft((receipt, at - numbers.count))
         if ending:

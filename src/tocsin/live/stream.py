@@ -57,7 +57,7 @@ class Stream:
         self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int]
     ) -> tuple[log_format.Deliver, list[bytes], list[int] | None]:
         """As `deliver`; and the answers of `decide`, where producers numbered messages."""
-        number, messages, sent = self._unpacker.feed_numbered(origin, payload)
+        number, messages, sent, sent_us = self._unpacker.feed_numbered(origin, payload)
         decided: Decided | None = None
         if sent is not None and self._producers is not None:
             decided = decide(self._producers, self.position, messages, sent)
@@ -73,7 +73,20 @@ class Stream:
         dropped: tuple[tuple[int, int], ...] = () if decided is None else decided.dropped
         runs: tuple[Run, ...] = () if decided is None else decided.runs
         op = log_format.Deliver(
-            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check, dropped, runs
+            self.group,
+            origin,
+            frame,
+            size,
+            self.position,
+            count,
+            number,
+            is_open,
+            file,
+            offset,
+            check,
+            dropped,
+            runs,
+            sent_us,
         )
         self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count

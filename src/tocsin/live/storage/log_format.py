@@ -30,6 +30,7 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     check: int = 0  # of the bytes
     dropped: tuple[tuple[int, int], ...] = ()  # repeats of producers' numbers: place in the frame, position or TOO_OLD
     runs: tuple[Run, ...] = ()  # of the messages that took a position: those that producers numbered
+    sent_us: int = 0  # when the messages that end in it were sent, by the origin's clock; 0: it did not say
 
 
 class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):

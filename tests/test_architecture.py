@@ -22,7 +22,7 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
     "state": {"core", "protocols", "live"},
-    "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
+    "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
@@ -39,6 +39,9 @@ MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import beside
     "state/recipes": {"replica", "states"},
     "spark/audit": set(),
     "spark/sweep": {"session"},
+    "spark/streams": set(),
+    "spark/watch": {"streams"},
+    "properties/watch": {"audit", "kernels", "report", "terms"},
 }
 STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was delivered before
     "tocsin.live.errors",

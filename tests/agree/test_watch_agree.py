@@ -109,6 +109,11 @@ def test_watch_agrees_with_its_twin(kind: str, held_max: int) -> None:
     assert seen["closed"] > 5 and seen[f"{PASS} closed"] and seen[f"{FAIL} closed"], seen
 
 
+def test_broadcasts_that_are_noted_late() -> None:
+    """What nobody broadcast was closed before the first broadcast of the run was seen."""
+    compare("random", range(595, 596), 1_000_000)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("held_max", [1_000_000, 12])

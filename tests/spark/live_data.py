@@ -24,7 +24,9 @@ async def read(member: tocsin.Member, messages: int) -> None:
             return
 
 
-def make_group(folder: Path, messages: int, sites: str = "abc", protocol: str = "counter_token", size: int = 40) -> Path:
+def make_group(
+    folder: Path, messages: int, sites: str = "abc", protocol: str = "counter_token", size: int = 40
+) -> Path:
     """A group whose members broadcast in turn, deliver everything, and stop; its data folder."""
     path = write_group(folder, protocol=protocol, sites=sites, tail=JOURNALED)
 

@@ -150,7 +150,9 @@ def test_positions_that_are_gone(spark: "SparkSession", data: Path, tmp_path: Pa
     assert first > 0 and frame.count() == MESSAGES - first
     with pytest.raises(Exception, match=f"positions 0 to {first - 1} are gone"):
         load(spark, path=str(tmp_path / "a"), startingPosition="0").collect()
-    assert load(spark, path=str(tmp_path / "a"), startingPosition="0", failOnDataLoss="false").count() == MESSAGES - first
+    assert (
+        load(spark, path=str(tmp_path / "a"), startingPosition="0", failOnDataLoss="false").count() == MESSAGES - first
+    )
     assert load(spark, path=str(tmp_path / "a"), rows="trace").where("event = 'retained'").count() == 1
     both = spark.read.format("tocsin").option("startingPosition", "0").load([str(tmp_path / "a"), str(data / "b")])
     assert both.count() == MESSAGES

@@ -41,10 +41,22 @@ VERBS = {  # purpose: verb: what it does
     "prove what was delivered": {
         "check": "check the properties of a trace, in this process",
         "audit": "prove from delivery traces which guarantees held, on Spark",
+        "watch": "the same of a group that is running, while it runs",
     },
 }
 
-IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "sweep", "swarm", "reproduce", "audit"}  # at Ctrl-C
+IN_ORDER = {
+    "showcase",
+    "keygen",
+    "join",
+    "journal",
+    "simulate",
+    "sweep",
+    "swarm",
+    "reproduce",
+    "audit",
+    "watch",
+}  # at Ctrl-C
 
 EXAMPLES = """\
 first steps:

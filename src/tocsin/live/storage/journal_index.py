@@ -148,7 +148,17 @@ class _Tail:
         named = self._named()
         self.segments.append(
             Segment(
-                self._site_dir, LOG, self._file, standing, standing.next_order, named, named, 0, at, self._view, numbered
+                self._site_dir,
+                LOG,
+                self._file,
+                standing,
+                standing.next_order,
+                named,
+                named,
+                0,
+                at,
+                self._view,
+                numbered,
             )
         )
 

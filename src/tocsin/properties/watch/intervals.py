@@ -51,4 +51,3 @@ def passage_sums_of(facts: RunFacts, members: Members, intervals: Intervals) -> 
         if found:
             sums[passage] = (sum(count for count, _ in found), sum(hashed for _, hashed in found) % MODULUS)
     return sums
-

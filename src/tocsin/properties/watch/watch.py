@@ -15,7 +15,9 @@ from tocsin.traces.rows import Row
 LATE: Final = "late"  # a verdict besides those of a report: owed, overdue, and it may still come
 COLUMNS: Final = (*NEEDED_COLUMNS, POSITION, "size")  # what is looked at
 
-Fetch = Callable[[str, list[Spot]], dict[Spot, Row]]  # rows of a run, by where they are; those that are gone are not there
+Fetch = Callable[
+    [str, list[Spot]], dict[Spot, Row]
+]  # rows of a run, by where they are; those that are gone are not there
 
 
 @dataclass(slots=True)

@@ -140,7 +140,9 @@ class FolderStream:
         if self._options.bytes_max is None:
             return None
         shares = self.folders.shares(start, ends)
-        segments = {(share.segment.site_dir, share.segment.file, share.segment.first_order): share.segment for share in shares}
+        segments = {
+            (share.segment.site_dir, share.segment.file, share.segment.first_order): share.segment for share in shares
+        }
         size = sum(each.size for each in segments.values())
         rows = sum(each.end_order - each.first_order for each in segments.values())
         return max(1, self._options.bytes_max * max(rows, 1) // max(size, 1))

@@ -22,13 +22,26 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
     "state": {"core", "protocols", "live"},
-    "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live"},
+    "door": {"core", "traces", "live"},
+    "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live", "door"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
     "live/wire": {"clock", "errors", "group_config", "known", "register"},
     "live/storage": {"errors", "frame_format", "known", "packing"},
-    "live/operations": {"driver", "group_config", "incoming", "naming", "opening", "outgoing", "storage", "wire"},
+    "live/doorway": {"broadcasting", "errors", "frame_format", "group_config", "incoming", "receipts", "storage"},
+    "live/operations": {
+        "broadcasting",
+        "doorway",
+        "driver",
+        "group_config",
+        "incoming",
+        "naming",
+        "opening",
+        "outgoing",
+        "storage",
+        "wire",
+    },
     "properties/plain": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/kernels": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/audit": {"bad_rows", "kernels", "obstacles", "report", "terms"},

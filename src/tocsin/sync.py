@@ -66,7 +66,7 @@ class Member:
     def broadcast(
         self, payload: bytes, group: str | None = None, producer: str | None = None, number: int | None = None
     ) -> Receipt:
-        return Receipt(in_background(self._member.broadcast(payload, group, None, producer, number)))
+        return Receipt(in_background(self._member.broadcast(payload, group, producer, number)))
 
     def ack(self, event: Event) -> None:
         """The consumer is done with this event and all before it; that is durable here when this returns."""
@@ -135,6 +135,28 @@ class Map:
 
     def compare_and_set(self, key: bytes, old: bytes | None, new: bytes | None, timeout: float | None = None) -> bool:
         return in_background(self._inner.compare_and_set(key, old, new, timeout))
+
+    def watch(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Changes from now on, in order; ends with the replica."""
+
+        async def begin() -> maps.Watch:
+            return self._inner.watch()
+
+        return _changes(in_background(begin()))
+
+
+def _changes(watch: maps.Watch) -> Iterator[tuple[bytes, bytes | None]]:
+    async def take() -> tuple[bytes, bytes | None] | None:
+        return await anext(watch, None)
+
+    async def close() -> None:
+        watch.close()
+
+    try:
+        while (change := in_background(take())) is not None:
+            yield change
+    finally:
+        in_background(close())
 
 
 class Lock:

@@ -29,6 +29,10 @@ VERBS = {  # purpose: verb: what it does
         "journal": "print a member's journal, or turn journals into a trace",
         "scrub": "read everything that members have on disk, and name what is damaged",
     },
+    "come in by a door": {
+        "send": "publish lines of stdin through the doors of a group, as no member of it",
+        "read": "print what a group delivers, from a position on, read through its doors",
+    },
     "choose a protocol": {
         "protocols": "list the protocols, their guarantees, assumptions and options",
         "simulate": "run a scenario in the simulator and print what happened",

@@ -69,8 +69,9 @@ class Rollback(msgspec.Struct, frozen=True):
 
 
 class Missed(msgspec.Struct, frozen=True):
-    """These will never be delivered here: `count` frames (packets of messages) of `origin`, or, where `origin` is None,
-    of the group's sequence, from `first` on. A member that joined late, or was away too long, hears this."""
+    """These will never be delivered here: where `origin` is None, `count` messages of the group's sequence from
+    position `first` on; else frames (packets of messages) of that origin. A member that joined late, or was away too
+    long, hears this. (Frames, too, where nobody could say which messages were in what was missed.)"""
 
     group: str
     origin: str | None

@@ -72,6 +72,9 @@ class Naming:
                 for index in reversed(range(item.count))
             ]
         if isinstance(item, log_format.Missed):
+            if item.position >= 0:
+                count = item.position - item.before
+                return [Missed(self.group(item.group), None, item.before, count)] if count else []
             missed = self._sites[item.origin] if item.origin >= 0 else None
             return [Missed(self.group(item.group), missed, item.first, item.count)]
         return [self.view(item)]

@@ -161,6 +161,10 @@ class Unpacker:
         """Whether a large message of the origin is unfinished."""
         return origin in self._open
 
+    def open_numbers(self, origin: int) -> list[int]:
+        """Of the origin's unfinished messages, oldest first."""
+        return list(self._open.get(origin, {}))
+
     def drop(self, origin: int, number: int) -> None:
         """Forget an unfinished message."""
         unfinished = self._open.get(origin, {})

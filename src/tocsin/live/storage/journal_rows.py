@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tocsin.core.cursors import is_cursor
 from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.frame_format import Run, runs_of
 from tocsin.live.packing import Unpacker
@@ -105,10 +106,7 @@ class RowMaker:
         elif isinstance(op, Rollback):
             self._feed_rollback(time_us, op)
         elif isinstance(op, Missed):
-            seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
-            self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
-            if op.origin < 0:
-                self._unpackers.pop(op.group, None)  # nothing before can be completed
+            self._feed_missed(time_us, op)
         else:
             self._feed_rare(time_us, op)
         self._time_us = max(self._time_us, time_us)
@@ -131,12 +129,25 @@ class RowMaker:
                 size = len(messages[end])
                 span = Span(1, time_us, _DUPLICATE, op.group, op.origin, number + end, answer, self._view, size)
                 repeated = None if sent is None else sent[end]
-                if repeated is not None:
+                if repeated is not None and not is_cursor(repeated[0]):
                     span.producer, span.number = self._columns.producer(repeated[0]), repeated[1]
                 span.sent_us = sent_us
                 self._add(span)
             first = end + 1
         self._positions[op.group] = op.position + op.count
+
+    def _feed_missed(self, time_us: int, op: Missed) -> None:
+        if op.position >= 0:  # messages of the group, and exactly these
+            count = op.position - op.before
+            self._add(Span(min(count, 1), time_us, _MISSED, op.group, NONE, NONE, op.before, NONE, count))
+            self._positions[op.group] = op.position
+        else:
+            seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
+            self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
+        if op.origin < 0:
+            self._unpackers.pop(op.group, None)  # nothing before can be completed, but for what was handed over
+        for origin, frame in op.pieces:
+            self._unpacker(op.group).feed(origin, frame)
 
     def _feed_rollback(self, time_us: int, op: Rollback) -> None:
         for index in reversed(range(op.count)):
@@ -170,6 +181,8 @@ class RowMaker:
             unpacker = self._unpacker(group)
             for origin, begins in state.unfinished:
                 if not unpacker.is_open(origin):
+                    for frame in [each for of, each in state.handed if of == origin]:
+                        unpacker.feed(origin, frame)
                     for frame in self._earlier.read(group, origin, begins):
                         unpacker.feed(origin, frame)
 

@@ -84,6 +84,7 @@ class LogReader:
         finally:
             frames.close()
 
+<<<<<<< HEAD
     def read_on(self, file: int, at: BatchEnd | None) -> Iterator[tuple[list[Noted], BatchEnd]]:
         """What a file says behind a batch (None: from its beginning), batch by batch, and where each ends. Errors as of
         `read`, and what was read counts only when all was read."""
@@ -110,6 +111,25 @@ class LogReader:
         finally:
             frames.close()
 
+=======
+    def go_on(self, walk: FileWalk) -> Iterator[Noted]:
+        """What a file says behind where a walk stands, up to what is not there yet. FileNotFoundError as of `read`."""
+        frames = _Frames(self._disk, self._folder)
+        try:
+            for batch, damaged in walk.batches():
+                if damaged:
+                    return  # it is being written
+                noted = list(self._noted(walk, batch, frames, True))
+                frames.require_there()
+                yield from noted
+        finally:
+            frames.close()
+
+    def ended(self, file: int) -> int:
+        """Where a file ended, as the next one says; -1 if there is none."""
+        return self._ended(file)
+
+>>>>>>> door
     def _batches(
         self, walk: FileWalk, limit: int, needed: int, frames: "_Frames", with_frames: bool
     ) -> Iterator[Noted]:

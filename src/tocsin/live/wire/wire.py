@@ -22,7 +22,19 @@ from tocsin.live.wire.receiving import Opened, Receiver
 from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER
+from tocsin.live.wire.wire_messages import (
+    ASK,
+    BUNDLE,
+    GREETING,
+    MESSAGE,
+    NEWS,
+    PART,
+    PROBE,
+    PROBER,
+    WANT,
+    Part,
+    Want,
+)
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 
@@ -54,6 +66,7 @@ class Wire:
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
         self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
+        self.handed: list[tuple[int, Want | Part]] = []  # the same, of what members hand over to newcomers
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
         self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
@@ -99,6 +112,7 @@ class Wire:
         for peer in range(len(self._sites)):
             self.receiver.opener.part(peer)  # before anything of it is taken, the machine hears who it is
         self.told = []
+        self.handed = []
         self.start(on_readable)
 
     def forbid(self) -> None:
@@ -182,6 +196,10 @@ class Wire:
                 self.sender.repair(sender, wire_messages.decode_ask(body))
             elif kind == NEWS:
                 self._on_news(sender, wire_messages.decode_news(body))
+            elif kind == WANT:
+                self.handed.append((sender, wire_messages.decode_want(body)))
+            elif kind == PART:
+                self.handed.append((sender, wire_messages.decode_part(body)))
             else:
                 self.receiver.drop("decode")
         except UNDECODABLE:
@@ -243,6 +261,11 @@ class Wire:
         told = self.told
         self.told = []
         return told
+
+    def take_handed(self) -> list[tuple[int, Want | Part]]:
+        handed = self.handed
+        self.handed = []
+        return handed
 
     def part(self, peer: int) -> None:
         """A peer's session is not its site's present one, as others know: nothing of it counts any more."""

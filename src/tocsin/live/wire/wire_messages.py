@@ -4,9 +4,10 @@ that nobody can redirect a packet.
 The kind is a byte; so is the length of the bitmap of sites, which follows: files of members may differ in the number of
 sites."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from tocsin.live.known import Known
 
@@ -18,6 +19,9 @@ BUNDLE: Final = 4  # several messages of the protocol
 GREETING: Final = 5  # see `meeting`
 NEWS: Final = 6  # what its sender knows of sites, itself among them
 
+WANT: Final = 7  # where do a group's messages stand before a frame; see `handover`
+PART: Final = 8  # of the answer
+
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 
 
@@ -28,7 +32,30 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     gaps: list[tuple[int, int]]  # offset, end
 
 
+_Count = Annotated[int, Meta(ge=0, lt=1 << 60)]
+
+
+class Want(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Where a group's messages stand before a frame of its order, as bytes; from this offset on."""
+
+    group: _Count
+    frame: _Count
+    offset: _Count
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """So many bytes of the answer from an offset on; of 0 in all: the sender cannot say."""
+
+    group: _Count
+    frame: _Count
+    total: _Count
+    offset: _Count
+    chunk: bytes
+
+
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_ask: Final = msgspec.msgpack.Decoder(Ask).decode
 decode_bundle: Final = msgspec.msgpack.Decoder(list[memoryview]).decode
 decode_news: Final = msgspec.msgpack.Decoder(list[Known]).decode
+decode_want: Final = msgspec.msgpack.Decoder(Want).decode
+decode_part: Final = msgspec.msgpack.Decoder(Part).decode

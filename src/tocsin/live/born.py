@@ -1,0 +1,25 @@
+"""What a live machine is told at birth."""
+
+import os
+
+from tocsin.core.machine import Setup, SiteId
+from tocsin.core.rng import Rng
+from tocsin.live.group_config import Group
+from tocsin.live.storage.log import Log
+
+
+def setup_of(group: Group, site: SiteId, log: Log) -> Setup:
+    return Setup(
+        site,
+        len(group.sites),
+        list(group.founders),
+        [list(members) for members in group.groups],
+        group.options,
+        Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
+        log.frames,
+        None,
+        log.incarnation,
+        log.life + 1,
+        log.knowledge.first_frame,
+        bool(log.in_doubt),
+    )

@@ -16,7 +16,6 @@ from tocsin.live.storage.file_walk import FileWalk, log_files, read_header
 from tocsin.live.storage.log_format import Deliver, Op, Snapshot
 from tocsin.live.storage.marks import read_marks
 
-
 BatchEnd = tuple[int, int]  # offset behind a batch of operations, and its checksum
 
 
@@ -84,7 +83,6 @@ class LogReader:
         finally:
             frames.close()
 
-<<<<<<< HEAD
     def read_on(self, file: int, at: BatchEnd | None) -> Iterator[tuple[list[Noted], BatchEnd]]:
         """What a file says behind a batch (None: from its beginning), batch by batch, and where each ends. Errors as of
         `read`, and what was read counts only when all was read."""
@@ -111,7 +109,6 @@ class LogReader:
         finally:
             frames.close()
 
-=======
     def go_on(self, walk: FileWalk) -> Iterator[Noted]:
         """What a file says behind where a walk stands, up to what is not there yet. FileNotFoundError as of `read`."""
         frames = _Frames(self._disk, self._folder)
@@ -129,7 +126,6 @@ class LogReader:
         """Where a file ended, as the next one says; -1 if there is none."""
         return self._ended(file)
 
->>>>>>> door
     def _batches(
         self, walk: FileWalk, limit: int, needed: int, frames: "_Frames", with_frames: bool
     ) -> Iterator[Noted]:

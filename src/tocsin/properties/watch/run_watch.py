@@ -99,7 +99,7 @@ class RunWatch:
         streams = self._streams()
         sides = split(self._whole(facts), self.numbers | numbers, streams)
         closing = sum(len(part.event) for part in sides.closed)
-        if closing < CLOSED_ROWS_MIN and not forced or closing == 0:
+        if (closing < CLOSED_ROWS_MIN and not forced) or closing == 0:
             return False
         strict = is_strict(sides)
         if not strict and not forced:

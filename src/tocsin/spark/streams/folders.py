@@ -128,7 +128,7 @@ class FolderStream:
             return dict(sorted(start.items()))
         limits = [limit for limit in (self._options.records_max, self._rows_of_bytes(start, ends)) if limit is not None]
         if limits and sum(lags.values()) > min(limits):
-            ends = {name: ends[name] - lags[name] + part for name, part in _parts(lags, min(limits)).items()}
+            ends = {name: ends[name] - lags[name] + part for name, part in parts_of(lags, min(limits)).items()}
         return dict(sorted(ends.items()))
 
     def _begin(self, name: str, start: Offsets, held: dict[str, tuple[int, int]]) -> int:
@@ -153,7 +153,7 @@ class FolderStream:
         return self.folders.partitions(self.folders.shares(begins, end))
 
 
-def _parts(lags: Offsets, limit: int) -> Offsets:
+def parts_of(lags: Offsets, limit: int) -> Offsets:
     """So many rows in all: to each by how much waits there, the rest to the first that have more."""
     total = sum(lags.values())
     parts = {name: lag * limit // total for name, lag in lags.items()}

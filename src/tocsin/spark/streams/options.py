@@ -27,6 +27,7 @@ READ_KEYS: Final = (
     "maxBytesPerBatch",
     "failOnDataLoss",
     "partitionRows",
+    "consumer",
 )
 WRITE_KEYS: Final = ("door", "token", "fingerprint", "producer", "numberColumn", "group", "until", "checkpointLocation")
 _KNOWN: Final = {key.lower(): key for key in (*READ_KEYS, *WRITE_KEYS)}
@@ -50,6 +51,7 @@ class ReadOptions(NamedTuple):
     bytes_max: int | None
     fail_on_loss: bool
     partition_rows: int
+    consumer: str | None
 
 
 class WriteOptions(NamedTuple):
@@ -83,6 +85,8 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     rows = _one_of(said, "rows", (STREAMED, TRACE), STREAMED)
     if rows == TRACE and doors:
         raise InputError("option `rows`: a door has streamed rows only; `trace` is read from data folders (`path`)")
+    if paths and "consumer" in said:
+        raise InputError("option `consumer`: a cursor of the group, moved through its doors; folders have none")
     return ReadOptions(
         paths,
         doors,
@@ -97,6 +101,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         _number(said, "maxBytesPerBatch"),
         _one_of(said, "failOnDataLoss", ("true", "false"), "true") == "true",
         _number(said, "partitionRows") or PARTITION_ROWS,
+        said.get("consumer"),
     )
 
 

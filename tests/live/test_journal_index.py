@@ -1,5 +1,6 @@
 """The index of a member's rows: at any moment, running or not, its segments hold what the journal's reader reads."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ def test_segments_hold_what_the_journal_holds(tmp_path: Path, monkeypatch: pytes
         await until(lambda: len(list((folder / "journal").glob("*.arrow"))) > 2)
         kinds = {segment.kind for segment in index.segments()}
         assert kinds == {ARROW, LOG}
-        member.close_at_once() if hasattr(member, "close_at_once") else await member.leave()
+        await member.leave()
         assert rows_of(index) == rows_read(folder)
         assert rows_of(JournalIndex(folder)) == rows_read(folder)
 
@@ -60,7 +61,7 @@ def test_positions_follow_one_another(tmp_path: Path, monkeypatch: pytest.Monkey
             await (await member.broadcast(bytes(number * 5))).ordered()
         segments = JournalIndex(tmp_path / "data" / "a").segments()
         assert segments[-1].ends == {"all": 200}
-        for before, after in zip(segments, segments[1:], strict=False):
+        for before, after in pairwise(segments):
             assert before.ends == after.begins and before.end_order == after.first_order
         await member.leave()
 

@@ -43,7 +43,8 @@ def spark_schema(rows: str) -> str:
 
 
 def chosen_schema(rows: str, names: list[str], kinds: list[str]) -> Any:
-    """The columns that a user has asked for by a schema: only these are read. `kinds`: Spark's words for their types."""
+    """The columns that a user has asked for by a schema: only these are read. `kinds`: their types in
+    Spark's words."""
     every = rows_schema(rows)
     for name, kind in zip(names, kinds, strict=True):
         if name not in every.names:

@@ -3,6 +3,7 @@ door answers."""
 
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from tocsin.core.errors import InputError
@@ -137,7 +138,7 @@ class DoorStream:
             rows = last - first
             count = max(-(-rows // self._options.partition_rows), min(TASKS_MIN, rows // ROWS_WORTH_A_TASK), 1)
             edges = [first + rows * number // count for number in range(count + 1)]
-            for begin, behind in zip(edges, edges[1:], strict=False):
+            for begin, behind in pairwise(edges):
                 if begin < behind:
                     tasks.append([Stretch(name, begin, behind)])
         return tasks

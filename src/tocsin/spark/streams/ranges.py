@@ -91,7 +91,7 @@ def _found(folders: list[str], group: str, first: int, end: int) -> tuple[list[S
     for folder in folders:
         members = Members([Path(folder)])
         members.look()
-        shares, gone = members.shares(group, first, end)
+        shares, _ = members.shares(group, first, end)
         if shares and shares[0].first == first:
             if next(_delivered(shares[0]._replace(end=first + 1)), None) is not None:
                 return shares, []

@@ -12,6 +12,7 @@ its producer has come: rows are sent in order, with at most 1,024 on their way, 
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ class _Sending:
         if group not in self._reached:
             self._reached[group] = self._client.last_number(self._producer, group)
         cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in pairwise(cuts):
             self._send_run(group, payloads.slice(begin, end - begin).to_pylist(), int(numbers[begin]))
 
     def _send_run(self, group: str | None, messages: list[bytes], number: int) -> None:

@@ -1,4 +1,5 @@
-"""What Spark calls: the data source `tocsin`. Registered by itself where the package is installed (`pyspark_tocsin`)."""
+"""What Spark calls: the data source `tocsin`. It is registered by itself where the package is installed
+(`pyspark_tocsin`)."""
 
 import sys
 import uuid

@@ -18,9 +18,10 @@ from tocsin.judging import PATIENCE_S
 from tocsin.live.storage.site_folders import site_folders
 from tocsin.properties import FAIL
 from tocsin.properties.report import Report
+from tocsin.properties.watch.run_watch import HELD_ROWS_MAX
 from tocsin.properties.watch.watch import LATE
 from tocsin.spark.session import SessionOptions, parse_settings, start_session
-from tocsin.spark.watch.watching import HELD_ROWS_MAX, POLL_SECONDS, Told, Watching
+from tocsin.spark.watch.watching import POLL_SECONDS, Told, Watching
 
 EVERY_SECONDS = 1.0
 

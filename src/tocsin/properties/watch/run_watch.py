@@ -155,7 +155,7 @@ class RunWatch:
         for name in obstacles:
             if name in doubtful:  # what looks like a violation may be none: rows of it are missing here
                 found[name] = Found(found[name].checked, unasked=found[name].unasked)
-        late = set() if final else {name for name in AT_THE_END if name in found and found[name].violations}
+        late: set[str] = set() if final else {name for name in AT_THE_END if name in found and found[name].violations}
         if not final and found["safe"].violations and not self.closed.get("safe", Found()).violations:
             if "safe" not in self.suspected or not caught_up:
                 late.add("safe")  # the rows that say who has it may not have been read yet

@@ -38,7 +38,7 @@ def conditions_of(filters: Iterable[Any], schema: Any) -> tuple[list[Condition],
 
 def _condition(each: Any, schema: Any) -> Condition | None:
     kind = type(each).__name__
-    path = getattr(each, "attribute", ())
+    path: tuple[str, ...] = getattr(each, "attribute", ())
     if len(path) != 1 or path[0] not in schema.names or pa.types.is_list(schema.field(path[0]).type):
         return None
     if kind == "IsNotNull":

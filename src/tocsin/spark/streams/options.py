@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
@@ -61,7 +61,7 @@ class WriteOptions(NamedTuple):
     producer: str
     number_column: str | None
     group: str | None
-    until: str
+    until: Literal["ordered", "durable"]
 
 
 def refuse_unknown(options: Mapping[str, str]) -> None:
@@ -122,7 +122,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         said["producer"],
         said.get("numbercolumn"),
         said.get("group"),
-        _one_of(said, "until", ("ordered", "durable"), "ordered"),
+        "durable" if _one_of(said, "until", ("ordered", "durable"), "ordered") == "durable" else "ordered",
     )
 
 

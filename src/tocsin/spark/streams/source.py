@@ -28,7 +28,7 @@ from tocsin.spark.streams.ranges import read_shares
 from tocsin.spark.streams.sink import Epoch, check_columns, publish
 
 
-class TocsinSource(DataSource):
+class TocsinSource(DataSource):  # type: ignore[misc]
     """A group: its journals where they lie, or through its doors."""
 
     @classmethod
@@ -72,11 +72,11 @@ def _written(options: Any, schema: Any, overwrite: bool) -> WriteOptions:
     return found
 
 
-class Task(InputPartition):
+class Task(InputPartition):  # type: ignore[misc]
     """What one task reads."""
 
 
-class TableReader(DataSourceReader):
+class TableReader(DataSourceReader):  # type: ignore[misc]
     """A table: what is there when the query is planned."""
 
     def __init__(self, options: ReadOptions, schema: Any) -> None:
@@ -112,7 +112,7 @@ def _rows(reading: Any, given: Any) -> Iterator[Any]:
     return reading.rows(given) if isinstance(reading, DoorReading) else read_shares(reading, given)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """A stream. On the driver it keeps an index of the folders, which only saves it reading; a task has none."""
 
     def __init__(self, options: ReadOptions, schema: Any) -> None:
@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"reading": self.reading}
 
 
-class TableWriter(DataSourceArrowWriter):
+class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """One write. Its tasks may be tried again; a write that is asked for again is another one."""
 
     def __init__(self, options: WriteOptions) -> None:
@@ -177,7 +177,7 @@ class TableWriter(DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     """A stream's sink. Everything is in the group before an epoch is committed: commit and abort have nothing to do."""
 
     def __init__(self, options: WriteOptions) -> None:

@@ -24,7 +24,7 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "state": {"core", "protocols", "live"},
     "backups": {"core", "protocols", "traces", "live", "state"},
     "door": {"core", "traces", "live"},
-    "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
+    "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live", "door"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
@@ -53,6 +53,9 @@ MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import beside
     "state/recipes": {"replica", "states"},
     "spark/audit": set(),
     "spark/sweep": {"session"},
+    "spark/streams": set(),
+    "spark/watch": {"streams"},
+    "properties/watch": {"audit", "kernels", "report", "terms"},
 }
 STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was delivered before
     "tocsin.live.errors",

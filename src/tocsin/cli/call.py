@@ -48,11 +48,12 @@ VERBS = {  # purpose: verb: what it does
     "prove what was delivered": {
         "check": "check the properties of a trace, in this process",
         "audit": "prove from delivery traces which guarantees held, on Spark",
+        "watch": "the same of a group that is running, while it runs",
     },
 }
 
-IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "sweep", "swarm", "reproduce", "audit"}  # at Ctrl-C
-ON_SPARK = {"sweep", "reproduce", "audit"}
+ON_SPARK = {"sweep", "reproduce", "audit", "watch"}
+IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "swarm", *ON_SPARK}  # at Ctrl-C
 
 EXAMPLES = """\
 first steps:

@@ -22,13 +22,27 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
     "state": {"core", "protocols", "live"},
-    "spark": {"core", "planning", "protocols", "traces", "properties", "sim"},
+    "backups": {"core", "protocols", "traces", "live", "state"},
+    "door": {"core", "traces", "live"},
+    "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live", "door"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
     "live/wire": {"clock", "errors", "group_config", "known", "register", "seating"},
-    "live/storage": {"seating", "errors", "frame_format", "known", "packing"},
-    "live/operations": {"driver", "group_config", "incoming", "naming", "opening", "outgoing", "storage", "wire"},
+    "live/storage": {"errors", "frame_format", "known", "packing", "seating"},
+    "live/doorway": {"broadcasting", "errors", "frame_format", "group_config", "incoming", "receipts", "storage"},
+    "live/operations": {
+        "broadcasting",
+        "doorway",
+        "driver",
+        "group_config",
+        "incoming",
+        "naming",
+        "opening",
+        "outgoing",
+        "storage",
+        "wire",
+    },
     "properties/plain": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/kernels": {"bad_rows", "gaps", "log_names", "obstacles", "report", "terms"},
     "properties/audit": {"bad_rows", "kernels", "obstacles", "report", "terms"},
@@ -39,6 +53,9 @@ MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import beside
     "state/recipes": {"replica", "states"},
     "spark/audit": set(),
     "spark/sweep": {"session"},
+    "spark/streams": set(),
+    "spark/watch": {"streams"},
+    "properties/watch": {"audit", "kernels", "report", "terms"},
 }
 STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was delivered before
     "tocsin.live.errors",

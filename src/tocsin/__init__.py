@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from tocsin import recipes, sync
     from tocsin.choosing import SimulationResult, simulate, sweep
+    from tocsin.connecting import aconnect, connect
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+    from tocsin.door.async_client import AsyncClient
+    from tocsin.door.client import Client
     from tocsin.live.errors import (
         AlreadyRunning,
         Closed,
@@ -48,7 +51,10 @@ __version__ = "0.2.0.dev0"
 
 _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.choosing": ("SimulationResult", "simulate", "sweep"),
+    "tocsin.connecting": ("aconnect", "connect"),
     "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),
+    "tocsin.door.async_client": ("AsyncClient",),
+    "tocsin.door.client": ("Client",),
     "tocsin.live.errors": (
         "AlreadyRunning",
         "Closed",
@@ -81,7 +87,9 @@ _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AlreadyRunning",
+    "AsyncClient",
     "Batch",
+    "Client",
     "Closed",
     "ConsumerLost",
     "Damaged",
@@ -111,8 +119,10 @@ __all__ = [
     "Unknown",
     "Verdict",
     "View",
+    "aconnect",
     "audit",
     "check",
+    "connect",
     "join",
     "recipes",
     "replicate",

@@ -214,7 +214,7 @@ async def _read(member: Member, to: str | None, reach: float | None, binary: boo
     async for messages in _messages(binary):
         if reach is not None:
             for message in messages:
-                last = await member.broadcast(message, to, reach)
+                last = await member.broadcast(message, to, reach=reach)
             continue
         while True:
             try:

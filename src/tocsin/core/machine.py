@@ -229,6 +229,11 @@ class Machine(ABC):
         """How many more broadcasts are taken now; 0 holds the application back (flow control)."""
         return ROOM_WITHOUT_LIMIT
 
+    def room_for(self, group: GroupId) -> int:
+        """As `room`, of one group: 0 also where the group has no members, or none that is there. What is for it waits,
+        and does not hold up what is for others."""
+        return self.room()
+
     def quiet(self) -> bool:
         """Whether nothing is outstanding here: everything taken was delivered, acknowledged, agreed."""
         return True

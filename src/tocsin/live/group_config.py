@@ -13,6 +13,7 @@ from tocsin.core.config import Config, decode_config, suggestion
 from tocsin.core.errors import InputError
 from tocsin.core.files import read_document
 from tocsin.core.message import Options
+from tocsin.live.door_config import DoorAccess, Doors, resolve_doors
 from tocsin.protocols.protocol import Protocol
 from tocsin.protocols.registry import find_protocol
 
@@ -75,6 +76,8 @@ class GroupConfig(Config, frozen=True):
     kernel_filter: bool = True
     socket_buffer_bytes: Annotated[int, Meta(ge=1 << 16, le=1 << 30)] = 16 << 20
     metrics: str | None = None
+    door: dict[str, str] = {}
+    door_access: DoorAccess | None = None
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +107,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     kernel_filter: bool  # let the kernel drop what is plainly not of this group
     socket_buffer_bytes: int
     metrics: Address | None
+    doors: Doors | None = None  # None: no member has one
 
     def site(self, name: str) -> int:
         if name not in self.sites:
@@ -202,12 +206,21 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
         kernel_filter=config.kernel_filter,
         socket_buffer_bytes=config.socket_buffer_bytes,
         metrics=None if config.metrics is None else resolve_address(config.metrics, f"{source}: `metrics`")[1],
+        doors=_doors(config, protocol, sites, source, folder),
     )
 
 
 def _numbers_max(sites: int) -> int:
     """Room for those who will be added; the same at all who found the group, and told to all who come later."""
     return NUMBERS_USUAL if 2 * sites <= NUMBERS_USUAL else SITES_MAX
+
+
+def _doors(config: GroupConfig, protocol: Protocol, sites: tuple[str, ...], source: str, folder: Path) -> Doors | None:
+    addresses = {site: resolve_address(text, f"{source}: `door.{site}`")[1] for site, text in config.door.items()}
+    try:
+        return resolve_doors(addresses, config.door_access, protocol, sites, folder)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
 
 
 def _groups(

@@ -27,8 +27,8 @@ from tocsin.live.group_config import Address, Group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
 from tocsin.live.opening import Opened, open_member
+from tocsin.live.operations.services import Services
 from tocsin.live.operations.status import scrub_status, status_of
-from tocsin.live.operations.status_server import StatusServer
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.readiness import Readiness
 from tocsin.live.reading import Batches, Events, Reading
@@ -85,7 +85,7 @@ class Member:
         self._driver: Driver | None = None  # until the others were asked
         self._beginning: asyncio.Task[None] | None = None  # asks them
         self._failed: TocsinError | None = None  # why there is no driver
-        self._status: StatusServer
+        self._services: Services
 
     @property
     def view(self) -> View | None:
@@ -127,9 +127,9 @@ class Member:
         )
         self._voters = Voters(group, self.name, opened, self._incoming, self._check_open)
         self._started = True
-        self._status = StatusServer(self, opened.folder)
+        self._services = Services(self, group, self.name)
         try:
-            await self._status.start(group.metrics)
+            await self._services.start()
             self._beginning = self._loop.create_task(self._begin())
             if opened.damaged is not None:
                 await self._begin_in_time(opened.damaged)
@@ -169,6 +169,7 @@ class Member:
             self._driver.start()
             warn_of_changes(self.group, self.name, self._driver)
             self._incoming.begin(log.frames)
+            self._services.begin(self._broadcasting, self._incoming, log.producers)
             return
         self._outgoing.give_up()
         self._incoming.end()
@@ -201,6 +202,7 @@ class Member:
         """Leave in order: what was broadcast is ordered first; then the group goes on without this member."""
         if self._closed or not self._started:
             return
+        await self._services.close_door()
         deadline = self._loop.time() + LEAVE_SECONDS_MAX
         while self._may_go_on(deadline) and not self._is_done():
             await self._incoming.wait_changed(0.02)
@@ -228,10 +230,10 @@ class Member:
         here = [group for group, names in enumerate(members) if self.name in names]  # what is delivered here, too
         if self._outgoing.queued() or self._outgoing.receipts.awaits(here):
             return False
-        return self._driver is None or self._driver.machine.quiet()
+        return self._driver is None or not self._is_member() or self._driver.machine.quiet()
 
     def _is_member(self) -> bool:
-        return self.view is None or self.name in self.view.members
+        return self._readiness.takes_part() and (self.view is None or self.name in self.view.members)
 
     async def close(self) -> None:
         """Stop at once, as a crash would, but with everything written; a later `join` goes on from here."""
@@ -248,7 +250,7 @@ class Member:
         self._closed = True
         if self._leaving is not None and not self._incoming.fell_behind.is_set():
             self._leaving.cancel()
-        await self._status.stop()
+        await self._services.stop()
         try:
             await self._stop(left)
         finally:
@@ -328,9 +330,9 @@ class Member:
         self,
         payload: bytes,
         group: str | None = None,
-        reach: float | None = None,
         producer: str | None = None,
         number: int | None = None,
+        reach: float | None = None,
     ) -> Receipt:
         """Broadcast a message (up to 64 MiB); waits only for room in the queue.
 
@@ -388,7 +390,7 @@ class Member:
         told = status_of(self.group, self.name, self._opened, self._driver, self._outgoing, self._incoming)
         told["totals"]["slow_left"] = self.stat_slow_left
         told["failed"] = None if self._error() is None else str(self._error())
-        return told | {"scrub": scrub_status(self._opened.scrubber)}
+        return told | {"scrub": scrub_status(self._opened.scrubber), "door": self._services.door()}
 
     def inject(self, faults: str) -> None:
         """Change the injected faults; "" heals everything."""

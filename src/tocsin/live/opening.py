@@ -21,12 +21,14 @@ from tocsin.live.register import Register
 from tocsin.live.seating import NO_VIEW, Seating, seating_of, take_seats
 from tocsin.live.storage.aside import set_aside
 from tocsin.live.storage.disk import Disk
+from tocsin.live.storage.holding import places_of_cursors
 from tocsin.live.storage.identity import Identity, require_folder, take_lock, write_identity
 from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.knowledge import WORD_BYTES, incarnation_bytes
 from tocsin.live.storage.log import Log
 from tocsin.live.storage.log_format import Start
 from tocsin.live.storage.marks import NOBODY
+from tocsin.live.storage.restored import read_restored, restored_setting, stage_beginning
 from tocsin.live.storage.scrub import Scrubber
 from tocsin.live.storage.seats_file import read_seating, write_seating
 from tocsin.live.wire.keys import read_keys
@@ -92,7 +94,7 @@ class Opened:
 
     def _open_wire(self, view: int) -> None:
         group, loop, register = self._group, self._loop, self.register
-        self.wire = Wire(group, self.site, loop, self._keyring, register)
+        self.wire = Wire(group, self.site, loop, self._keyring, register, also=restored_setting(self.folder))
         self.wire.seats.view = view
         self.wire.injector.configure(self._inject)
         self.asking = Asking(group, loop, register, self.wire, self.damaged is not None, self._file_addresses)
@@ -159,6 +161,9 @@ class Opened:
             _log.warning("%s: in doubt: %s", self.folder, log.in_doubt)
         for known in self.register.others():
             log.stage(known)
+        restored = read_restored(self.folder) if log.file < 0 else None
+        if restored is not None:
+            stage_beginning(log, restored, self._group.group_names)
         word = int.from_bytes(os.urandom(WORD_BYTES), "big")
         log.stage(Start(log.life + 1, word, beginning.first_frame, beginning.first_number))
         laid = log.layout()
@@ -177,6 +182,8 @@ class Opened:
                 journal.consumer_keep_bytes,
                 incarnation,
             )
+            tables, names = log.producers, self._group.group_names
+            self.journal.others_places = lambda: places_of_cursors(tables.all_cursors(), names)
         write_identity(self.folder, identity_of(self._group, self.site, log.incarnation))
         if self._group.has_seats():
             view = self.wire.seats.view
@@ -185,7 +192,7 @@ class Opened:
 
     def _log_to_live_with(self, beginning: Beginning) -> Log:
         log, disk = self.log, Disk()
-        if log is not None and log.life < 0:
+        if log is not None and log.life < 0 and log.file < 0:
             aside = set_aside(self.folder, disk, ("journal",))  # of a log that is lost
         elif log is not None and not beginning.why:
             return log

@@ -99,6 +99,7 @@ class Replica(Generic[StateKind]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_open = False
+        self._core.stop()
         try:
             await (self.member.leave() if kind is None else self.member.close())
         finally:

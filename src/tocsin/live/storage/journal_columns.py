@@ -22,7 +22,7 @@ _RECEIVE: Final = EVENTS.index(RECEIVE)
 
 
 class Span(msgspec.Struct, gc=False):
-    """Rows that differ in their payloads only; `seqno` and `position` are those of the first, and count up."""
+    """Rows that differ in their payloads only; numbers and `position` are those of the first, and count up."""
 
     rows: int
     time_us: int
@@ -33,6 +33,9 @@ class Span(msgspec.Struct, gc=False):
     position: int = NONE
     view: int = NONE
     size: int = NONE  # where there is no payload to tell
+    producer: int = NONE  # place among those of the batch
+    number: int = NONE  # the producer's, of the first; counts up
+    sent_us: int = NONE
 
 
 class Columns:
@@ -49,6 +52,7 @@ class Columns:
         self._spans: list[Span] = []
         self._payloads: list[list[bytes]] = []  # of the deliveries among them
         self._views: dict[int, View] = {}  # of the view rows among them, by their place in `_spans`
+        self._producers: dict[str, int] = {}  # that are named in them, by name: places
 
     def add(self, span: Span) -> None:
         self._spans.append(span)
@@ -63,8 +67,12 @@ class Columns:
         self.add(span)
 
     def clear(self) -> None:
-        self._spans, self._payloads, self._views = [], [], {}
+        self._spans, self._payloads, self._views, self._producers = [], [], {}, {}
         self.rows = 0
+
+    def producer(self, name: str) -> int:
+        """Its place, for spans."""
+        return self._producers.setdefault(name, len(self._producers))
 
     def batch(self, first_order: int) -> Any:
         """All rows as a record batch."""
@@ -90,12 +98,16 @@ class Columns:
             "size": pa.array(size.astype(np.int32), mask=size == NONE),
             "position": _counted(_values(spans, "position")[which], within),
             "view": _counted(_values(spans, "view")[which], 0),
+            "sent_us": _counted(_values(spans, "sent_us")[which], 0),
             "payload": payload,
         }
         if self._incarnation > FIRST_INCARNATION:  # as in simulated traces: only where a site had another disk
             columns["incarnation"] = pa.repeat(str(self._incarnation), self.rows)
         if (event == _RECEIVE).any():
             columns["kind"] = _names(np.where(event == _RECEIVE, 0, NONE), (DATA,))
+        if self._producers:
+            columns["producer"] = _names(_values(spans, "producer")[which], tuple(self._producers))
+            columns["number"] = _counted(_values(spans, "number")[which], within)
         if self._views:
             columns |= self._view_columns(which)
         arrays = [

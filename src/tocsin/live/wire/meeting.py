@@ -43,7 +43,14 @@ ANSWER_LAST_US: Final = 500_000  # … up to this: below the pauses of whoever l
 GREET_FIRST_US: Final = 10_000  # before a greeting is repeated; doubles …
 GREET_LAST_US: Final = 1_000_000  # … up to this: what an absent peer costs
 SESSIONS_MAX: Final = 64  # of one peer, that have greeted and were not met
-MUST_AGREE: Final = ("protocol", "sites", "founders", "groups", "group id")  # by the first word of a setting's name
+MUST_AGREE: Final = (
+    "protocol",
+    "sites",
+    "founders",
+    "groups",
+    "group id",
+    "restored",
+)  # by the first word of a setting's name
 
 
 class About(msgspec.Struct, frozen=True, array_like=True):

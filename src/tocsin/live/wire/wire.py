@@ -23,7 +23,22 @@ from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
 from tocsin.live.wire.seats_desk import SeatsDesk
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
-from tocsin.live.wire.wire_messages import ASK, BUNDLE, GREETING, MESSAGE, NEWS, PROBE, PROBER, SEATS, SEATS_ASK, SYNC
+from tocsin.live.wire.wire_messages import (
+    ASK,
+    BUNDLE,
+    GREETING,
+    MESSAGE,
+    NEWS,
+    PART,
+    PROBE,
+    PROBER,
+    SEATS,
+    SEATS_ASK,
+    SYNC,
+    WANT,
+    Part,
+    Want,
+)
 
 LATE_TICK_SECONDS: Final = 0.0005  # how exact injected delays are
 
@@ -51,10 +66,13 @@ class Wire:
         keyring: Keyring,
         register: Register,
         versions: tuple[int, int] = VERSIONS,
+        also: dict[str, object] | None = None,
     ) -> None:
+        """`also`: what members agree in, or differ, beside what their files say."""
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
         self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
+        self.handed: list[tuple[int, Want | Part]] = []  # the same, of what members hand over to newcomers
         self.syncs: list[Arrived] = []  # questions how far this member has synced, and answers, for the owner to take
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
@@ -64,7 +82,7 @@ class Wire:
         self._register = register
         self._versions = versions
         self._sites = group.sites
-        self._settings = settings_of(group.settings())
+        self._settings = settings_of(group.settings() | (also or {}))
         self.meetings = Meetings(register, versions, group.sites, self._settings)
         self.seats = SeatsDesk(group, register, keyring, self.sender)
         self._group = group
@@ -103,6 +121,7 @@ class Wire:
         for peer in range(len(self._sites)):
             self.receiver.opener.part(peer)  # before anything of it is taken, the machine hears who it is
         self.told = []
+        self.handed = []
         self.start(on_readable)
 
     def forbid(self) -> None:
@@ -191,6 +210,10 @@ class Wire:
                 self.syncs.append((sender, body))
             elif kind == NEWS:
                 self._on_news(sender, wire_messages.decode_news(body))
+            elif kind == WANT:
+                self.handed.append((sender, wire_messages.decode_want(body)))
+            elif kind == PART:
+                self.handed.append((sender, wire_messages.decode_part(body)))
             else:
                 self.receiver.drop("decode")
         except UNDECODABLE:
@@ -276,6 +299,11 @@ class Wire:
         told = self.told
         self.told = []
         return told
+
+    def take_handed(self) -> list[tuple[int, Want | Part]]:
+        handed = self.handed
+        self.handed = []
+        return handed
 
     def part(self, peer: int) -> None:
         """A peer's session is not its site's present one, as others know: nothing of it counts any more."""

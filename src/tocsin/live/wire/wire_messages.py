@@ -21,6 +21,8 @@ NEWS: Final = 6  # what its sender knows of sites, itself among them
 SEATS_ASK: Final = 7  # who is in the group? of somebody who may not know its own number
 SEATS: Final = 8
 SYNC: Final = 9  # how far others have synced: `majority_sync.py`
+WANT: Final = 10  # where do a group's messages stand before a frame; see `handover`
+PART: Final = 11  # of the answer
 
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 
@@ -30,6 +32,27 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
     counter: int
     gaps: list[tuple[int, int]]  # offset, end
+
+
+_Count = Annotated[int, Meta(ge=0, lt=1 << 60)]
+
+
+class Want(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Where a group's messages stand before a frame of its order, as bytes; from this offset on."""
+
+    group: _Count
+    frame: _Count
+    offset: _Count
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """So many bytes of the answer from an offset on; of 0 in all: the sender cannot say."""
+
+    group: _Count
+    frame: _Count
+    total: _Count
+    offset: _Count
+    chunk: bytes
 
 
 class SeatsAsk(msgspec.Struct, frozen=True, array_like=True):
@@ -63,3 +86,5 @@ decode_seats_ask: Final = msgspec.msgpack.Decoder(SeatsAsk).decode
 decode_seats: Final = msgspec.msgpack.Decoder(SeatsPart).decode
 decode_bundle: Final = msgspec.msgpack.Decoder(list[memoryview]).decode
 decode_news: Final = msgspec.msgpack.Decoder(list[Known]).decode
+decode_want: Final = msgspec.msgpack.Decoder(Want).decode
+decode_part: Final = msgspec.msgpack.Decoder(Part).decode

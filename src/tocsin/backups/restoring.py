@@ -20,8 +20,9 @@ from tocsin.backups.backup_file import Backup
 from tocsin.core.errors import InputError
 from tocsin.live.errors import NotSupported
 from tocsin.live.group_config import Group
+from tocsin.live.opening import identity_of
 from tocsin.live.storage.disk import Disk
-from tocsin.live.storage.identity import Identity, is_running, write_identity
+from tocsin.live.storage.identity import is_running, write_identity
 from tocsin.live.storage.journal_checks import check_path
 from tocsin.live.storage.journal_folder import journal_path
 from tocsin.live.storage.journal_rows import Standing
@@ -92,14 +93,7 @@ def _make(backup: Backup, group: Group, name: str, folder: Path, last_number: in
     _make_journal(backup, group, name, folder, mine)
     if backup.state is not None:
         SnapshotFiles(folder).write(backup.state)
-    groups = {
-        label: [group.sites[member] for member in members]
-        for label, members in zip(group.group_names, group.groups, strict=True)
-    }
-    identity = Identity(
-        group=group.name, protocol=group.protocol.name, site=name, sites=group.sites, groups=groups, incarnation=0
-    )
-    write_identity(folder, identity, disk)
+    write_identity(folder, identity_of(group, group.sites.index(name), 0), disk)
     write_restored(folder, restored, disk)
 
 

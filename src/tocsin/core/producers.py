@@ -97,6 +97,11 @@ class Producers:
         window = self._windows.get(producer)
         return NOT_SEEN if window is None else window.find(number)
 
+    def largest(self, producer: str) -> int:
+        """The largest number of a producer; -1: it is not known."""
+        window = self._windows.get(producer)
+        return -1 if window is None else window.numbers[-1]
+
     def take(self, producer: str, number: int, position: int) -> int:
         """The message comes in the order, where `position` is the next to be given: `position` if it is new and takes
         it, an earlier one if it is a repeat, TOO_OLD if nobody can tell."""

@@ -10,8 +10,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from tocsin.core.cursors import is_sender
 from tocsin.core.errors import DecodeError
-from tocsin.core.producers import NUMBER_END, is_producer
+from tocsin.core.producers import NUMBER_END
 from tocsin.live.errors import UNDECODABLE
 
 FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
@@ -101,7 +102,7 @@ def unpack(frame: bytes) -> Packed | Piece:
         raise DecodeError(f"not a frame: {error}") from None
     if isinstance(content, NumberedPacked):
         _check_runs(content)
-    elif isinstance(content, NumberedPiece) and not is_producer(content.producer):
+    elif isinstance(content, NumberedPiece) and not is_sender(content.producer):
         raise DecodeError("not a frame: no producer is called so")
     return content
 
@@ -109,7 +110,7 @@ def unpack(frame: bytes) -> Packed | Piece:
 def _check_runs(content: NumberedPacked) -> None:
     end = 0
     for run in content.runs:
-        if run.index < end or run.number + run.count > NUMBER_END or not is_producer(run.producer):
+        if run.index < end or run.number + run.count > NUMBER_END or not is_sender(run.producer):
             raise DecodeError("not a frame: its runs of numbered messages overlap, or no producer is called so")
         end = run.index + run.count
     if end > len(content.messages) or not content.runs:

@@ -36,9 +36,17 @@ class Outgoing:
 
     def put_numbered(self, group: GroupId, message: bytes, producer: str, number: int, receipt: Receipt) -> None:
         """A message that its producer has numbered."""
-        self._packers[group].put_numbered(message, producer, number)
-        self.receipts.put(group, receipt, 1)
-        self.stat_messages += 1
+        self.put_all_numbered(group, [message], producer, number, receipt)
+
+    def put_all_numbered(
+        self, group: GroupId, messages: list[bytes], producer: str, number: int, receipt: Receipt
+    ) -> None:
+        """Messages that their producer has numbered, from `number` on."""
+        packer = self._packers[group]
+        for offset, message in enumerate(messages):
+            packer.put_numbered(message, producer, number + offset)
+        self.receipts.put(group, receipt, len(messages))
+        self.stat_messages += len(messages)
 
     def queued(self) -> int:
         """Messages that are in no frame yet."""

@@ -106,10 +106,11 @@ class Staging:
             return
         stream = self._stream(group)
         before = stream.position
-        stream.go_on(base.position, self._log.producers.replace(group, base.table), base.pieces)
-        self._tell(
-            log_format.Missed(group, effect.origin, first, count, before, base.position, base.table, base.pieces)
-        )
+        tables = self._log.producers
+        cursors = tables.replace_cursors(group, base.cursors)
+        stream.go_on(base.position, tables.replace(group, base.table), base.pieces, cursors)
+        told = (base.position, base.table, base.pieces, base.cursors)
+        self._tell(log_format.Missed(group, effect.origin, first, count, before, *told))
 
     def _tell(self, op: log_format.View | log_format.Rollback | log_format.Missed) -> None:
         self._log.stage(op)
@@ -158,6 +159,7 @@ class Staging:
         """Groups may be created while running."""
         while len(self._streams) <= group:
             new = len(self._streams)
-            table = self._log.producers.of(new) if self._decides else None
-            self._streams.append(Stream(new, self._log.frames, table))
+            tables = self._log.producers
+            table = tables.of(new) if self._decides else None
+            self._streams.append(Stream(new, self._log.frames, table, tables.cursors_of(new)))
         return self._streams[group]

@@ -4,6 +4,7 @@ What was delivered but is not yet part of the log (its batch is still on the way
 that a rollback, or the rest of a large message, finds the frames before it wherever they are.
 """
 
+from tocsin.core.cursors import Cursors
 from tocsin.core.errors import DecodeError
 from tocsin.core.producers import Producers
 from tocsin.live.deciding import Decided, decide
@@ -27,14 +28,18 @@ class _Delivered:
 class Stream:
     """One group's frames, at the newest step (which the log may not have yet)."""
 
-    def __init__(self, group: int, frames: LoggedFrames, producers: Producers | None = None) -> None:
-        """`producers`: the group's table, where repeats are told from the order; it stands at the newest step."""
+    def __init__(
+        self, group: int, frames: LoggedFrames, producers: Producers | None = None, cursors: Cursors | None = None
+    ) -> None:
+        """`producers`: the group's table, where repeats are told from the order; it stands at the newest step. So does
+        `cursors`."""
         self.position = frames.group(group).position  # of the next message
         self.end = frames.group(group).end  # log position of the next frame
         self.stat_broken = 0  # large messages that can never be whole here
         self.group = group
         self._frames = frames
         self._producers = producers
+        self._cursors = Cursors() if cursors is None else cursors
         self._index = frames.group(group)
         self._unpacker = Unpacker()
         self._begins = dict(self._index.unfinished)  # origin -> frame position where its unfinished messages begin
@@ -62,7 +67,7 @@ class Stream:
         number, messages, sent, sent_us = self._unpacker.feed_numbered(origin, payload)
         decided: Decided | None = None
         if sent is not None and self._producers is not None:
-            decided = decide(self._producers, self.position, messages, sent)
+            decided = decide(self._producers, self._cursors, self.position, messages, sent)
             messages = decided.messages
         is_open = self._unpacker.is_open(origin)
         if is_open:
@@ -113,10 +118,14 @@ class Stream:
         begins = self._begins.get(origin, -1)
         return log_format.Rollback(self.group, origin, frame, self.position, newest.count, number, begins)
 
-    def go_on(self, position: int, table: Producers, pieces: tuple[tuple[int, bytes], ...]) -> None:
+    def go_on(
+        self, position: int, table: Producers, pieces: tuple[tuple[int, bytes], ...], cursors: Cursors | None = None
+    ) -> None:
         """After `skip`: where the messages stand, as another member has said."""
         self.position = position
         self._producers = table
+        if cursors is not None:
+            self._cursors = cursors
         for origin, piece in pieces:
             self._unpacker.feed(origin, piece)
             self._begins[origin] = self.end

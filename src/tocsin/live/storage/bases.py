@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from tocsin.core.cursors import Cursors, cursors_from_bytes
 from tocsin.core.errors import DecodeError
 from tocsin.core.producers import Producers, producers_from_bytes
 from tocsin.live.errors import UNDECODABLE
@@ -33,6 +34,7 @@ class Base(msgspec.Struct, frozen=True, array_like=True):
     position: _Count  # of the next message
     table: bytes  # of producers
     pieces: tuple[tuple[_Count, bytes], ...]  # of large messages that are not whole yet: origin and frame, oldest first
+    cursors: bytes = b""  # of consumers at doors
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
@@ -50,6 +52,8 @@ def decode_base(data: bytes, sites: int) -> Base:
     except UNDECODABLE as error:
         raise DecodeError(f"not a base: {error}") from None
     producers_from_bytes(base.table)
+    if base.cursors:
+        cursors_from_bytes(base.cursors)
     if any(origin >= sites for origin, _ in base.pieces):
         raise DecodeError("not a base: a piece of nobody")
     return base
@@ -104,6 +108,7 @@ class _Reading:
         self._frame = frame
         self._earlier = EarlierFrames(log)
         self._table = Producers()
+        self._cursors = Cursors()
         self._is_whole = True
         self._begun = False
         self._position = 0
@@ -131,13 +136,17 @@ class _Reading:
         self._is_whole = op.is_whole
         if self._group < len(op.tables):
             self._table = producers_from_bytes(op.tables[self._group])
+        if self._group < len(op.cursors):
+            self._cursors = cursors_from_bytes(op.cursors[self._group])
         if self._group < len(op.groups):
             state = op.groups[self._group]
             self.end, self._position, self._handed = state.end, state.position, state.handed
             self._unfinished = dict(state.unfinished)
 
     def _deliver(self, op: Deliver) -> None:
-        take_runs(self._table, op)  # of the snapshot's own batch the table has them: taking again changes nothing
+        take_runs(
+            self._table, self._cursors, op
+        )  # of the snapshot's own batch the table has them: taking again changes nothing
         if op.is_open:
             self._unfinished.setdefault(op.origin, self.end)
         elif op.origin in self._unfinished:
@@ -151,6 +160,7 @@ class _Reading:
             self._is_whole = False
             return
         self._table = producers_from_bytes(op.table)
+        self._cursors = cursors_from_bytes(op.cursors) if op.cursors else Cursors()
         self.end, self._position, self._handed = op.first + op.count, op.position, op.pieces
         self._unfinished = {origin: self.end for origin, _ in op.pieces}
         self._is_whole = True
@@ -169,7 +179,7 @@ class _Reading:
             pieces += [(origin, frame) for frame in open_pieces(origin, frames)]
         if sum([len(frame) for _, frame in pieces]) > PIECES_BYTES_MAX:
             return None
-        return Base(self._position, self._table.to_bytes(), tuple(pieces))
+        return Base(self._position, self._table.to_bytes(), tuple(pieces), self._cursors.to_bytes())
 
 
 def open_pieces(origin: int, frames: list[bytes]) -> list[bytes]:

@@ -238,7 +238,10 @@ class Log:
         self._snapshot_end = sum(sizes)
         who = self.knowledge.state()
         tables, is_whole = self.producers.state(), self.producers.whole
-        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, checks, who, tables, is_whole)
+        cursors = self.producers.cursors_state()
+        snapshot = Snapshot(
+            self.life, self.next_number, self.view, groups, sizes, checks, who, tables, is_whole, cursors
+        )
         self._staged.put_first(snapshot, records)
         return header
 

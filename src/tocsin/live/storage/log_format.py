@@ -29,7 +29,7 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     offset: int = 0  # in that file
     check: int = 0  # of the bytes
     dropped: tuple[tuple[int, int], ...] = ()  # repeats of producers' numbers: place in the frame, position or TOO_OLD
-    runs: tuple[Run, ...] = ()  # of the messages that took a position: those that producers numbered
+    runs: tuple[Run, ...] = ()  # of the messages that took a position, those that producers numbered; and cursors
     sent_us: int = 0  # when the messages that end in it were sent, by the origin's clock; 0: it did not say
 
 
@@ -57,6 +57,7 @@ class Missed(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False):
     position: int = -1  # of the next message after them; -1: nobody has said so
     table: bytes = b""  # of producers, after them
     pieces: tuple[tuple[int, bytes], ...] = ()  # of large messages that end after them: origin and frame
+    cursors: bytes = b""  # of consumers at doors, after them
 
 
 class View(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
@@ -151,6 +152,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     who: Who | None = None
     tables: tuple[bytes, ...] = ()  # by group: of producers, as they are after the batch that this is in
     is_whole: bool = True  # of these: nothing of the order was missed here
+    cursors: tuple[bytes, ...] = ()  # by group: of consumers at doors, as the tables
 
 
 Op = (

@@ -41,7 +41,7 @@ class Process:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._process.args} ended")
+            raise RuntimeError(f"{self._process.args!r} ended")
         return line
 
     def go(self, line: str = "") -> None:

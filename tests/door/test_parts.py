@@ -150,7 +150,7 @@ def test_a_client_says_what_is_wrong_with_its_call() -> None:
         tocsin.connect("grpc://h:1", token="é")
     client = tocsin.connect("grpc://127.0.0.1:1", token="t", timeout=0.2)
     for call in (
-        lambda: client.publish(b"one"),
+        lambda: client.publish(b"one"),  # type: ignore[arg-type]
         lambda: client.publish(["text"]),  # type: ignore[list-item]
         lambda: client.publish([b"x"], producer="p"),
         lambda: client.publish([b"x"], until="now"),  # type: ignore[arg-type]

@@ -314,8 +314,8 @@ class Driver:
                 self._broadcast(group, frame, numbers, 0.0, None)
 
     def _has_room(self, group: GroupId) -> bool:
-        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits here is packed into
-        fuller frames later, and need not be kept safe yet."""
+        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits here
+        is packed into fuller frames later, and need not be kept safe yet."""
         return self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and self.machine.room_for(group) > 0
 
     def broadcast_reaching(self, group: GroupId, message: bytes, reach: float, receipt: Receipt) -> float:

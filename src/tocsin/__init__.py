@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from tocsin import recipes, sync
     from tocsin.choosing import SimulationResult, simulate, sweep
+    from tocsin.connecting import aconnect, connect
     from tocsin.core.errors import EnvironmentMissing, InputError, TocsinError
+    from tocsin.door.async_client import AsyncClient
+    from tocsin.door.client import Client
     from tocsin.live.errors import (
         AlreadyRunning,
         Closed,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
         PortTaken,
         ProtocolFailed,
         Regressed,
+        Removed,
         StorageFailed,
         TimedOut,
         TooLarge,
@@ -35,7 +39,8 @@ if TYPE_CHECKING:
         Unknown,
     )
     from tocsin.live.events import Batch, Delivery, Missed, Rollback, View
-    from tocsin.live.member import Member, join
+    from tocsin.live.joining import join
+    from tocsin.live.member import Member
     from tocsin.live.receipts import Receipt
     from tocsin.properties.report import Report, Verdict
     from tocsin.proving import audit, check
@@ -46,7 +51,10 @@ __version__ = "0.2.0.dev0"
 
 _HOMES = {  # imported when first asked for: `import tocsin` stays light
     "tocsin.choosing": ("SimulationResult", "simulate", "sweep"),
+    "tocsin.connecting": ("aconnect", "connect"),
     "tocsin.core.errors": ("EnvironmentMissing", "InputError", "TocsinError"),
+    "tocsin.door.async_client": ("AsyncClient",),
+    "tocsin.door.client": ("Client",),
     "tocsin.live.errors": (
         "AlreadyRunning",
         "Closed",
@@ -58,6 +66,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "PortTaken",
         "ProtocolFailed",
         "Regressed",
+        "Removed",
         "StorageFailed",
         "TimedOut",
         "TooLarge",
@@ -65,7 +74,8 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "Unknown",
     ),
     "tocsin.live.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
-    "tocsin.live.member": ("Member", "join"),
+    "tocsin.live.joining": ("join",),
+    "tocsin.live.member": ("Member",),
     "tocsin.live.receipts": ("Receipt",),
     "tocsin.properties.report": ("Report", "Verdict"),
     "tocsin.proving": ("audit", "check"),
@@ -77,7 +87,9 @@ _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AlreadyRunning",
+    "AsyncClient",
     "Batch",
+    "Client",
     "Closed",
     "ConsumerLost",
     "Damaged",
@@ -94,6 +106,7 @@ __all__ = [
     "ProtocolFailed",
     "Receipt",
     "Regressed",
+    "Removed",
     "Replica",
     "Report",
     "Rollback",
@@ -106,8 +119,10 @@ __all__ = [
     "Unknown",
     "Verdict",
     "View",
+    "aconnect",
     "audit",
     "check",
+    "connect",
     "join",
     "recipes",
     "replicate",

@@ -6,15 +6,19 @@ with tocsin.sync.join("orders.toml", "a") as member:
         ...
 """
 
+import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import Generic, Self
+from typing import Any, Generic, Self
 
+from tocsin.core.errors import InputError
 from tocsin.live import member as live
 from tocsin.live.backlog import Slow
 from tocsin.live.consuming import After
 from tocsin.live.events import Event
+from tocsin.live.joining import join as live_join
 from tocsin.live.receipts import Receipt as LiveReceipt
 from tocsin.state import replica as replicas
 from tocsin.state.background import in_background
@@ -31,11 +35,15 @@ class Receipt:
     def __init__(self, receipt: LiveReceipt) -> None:
         self._receipt = receipt
 
-    def ordered(self) -> int:
-        return in_background(self._receipt.ordered())
+    @property
+    def seqno(self) -> int | None:
+        return self._receipt.seqno
 
-    def durable(self) -> int:
-        return in_background(self._receipt.durable())
+    def ordered(self, timeout: float | None = None) -> int:
+        return in_background(self._receipt.ordered(timeout))
+
+    def durable(self, timeout: float | None = None) -> int:
+        return in_background(self._receipt.durable(timeout))
 
 
 class Member:
@@ -44,6 +52,7 @@ class Member:
     def __init__(self, member: live.Member) -> None:
         self._member = member
         self.name = member.name
+        self._reader: tuple[weakref.ref[Any], threading.Thread] | None = None  # who took the last event
 
     def __enter__(self) -> Self:
         in_background(self._member.__aenter__())
@@ -58,7 +67,7 @@ class Member:
     def broadcast(
         self, payload: bytes, group: str | None = None, producer: str | None = None, number: int | None = None
     ) -> Receipt:
-        return Receipt(in_background(self._member.broadcast(payload, group, None, producer, number)))
+        return Receipt(in_background(self._member.broadcast(payload, group, producer, number)))
 
     def ack(self, event: Event) -> None:
         """The consumer is done with this event and all before it; that is durable here when this returns."""
@@ -67,12 +76,21 @@ class Member:
     def __iter__(self) -> Iterator[Event]:
         """Ends when the member has left; what is not taken waits for the next loop."""
         events = self._member.__aiter__()
+        self._claim(events)
 
         async def take() -> Event | None:
             return await anext(events, None)
 
         while (event := in_background(take())) is not None:
             yield event
+
+    def _claim(self, events: Any) -> None:
+        """One thread reads at a time, from the first event that it takes until it has left its loop."""
+        if self._reader is not None:
+            reader, thread = self._reader
+            if reader() is not None and thread.is_alive() and thread is not threading.current_thread():
+                raise InputError("events: expected one reader at a time, found a second; let one read for both")
+        self._reader = (weakref.ref(events), threading.current_thread())
 
 
 class Replica(Generic[StateKind]):
@@ -118,6 +136,28 @@ class Map:
 
     def compare_and_set(self, key: bytes, old: bytes | None, new: bytes | None, timeout: float | None = None) -> bool:
         return in_background(self._inner.compare_and_set(key, old, new, timeout))
+
+    def watch(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Changes from now on, in order; ends with the replica."""
+
+        async def begin() -> maps.Watch:
+            return self._inner.watch()
+
+        return _changes(in_background(begin()))
+
+
+def _changes(watch: maps.Watch) -> Iterator[tuple[bytes, bytes | None]]:
+    async def take() -> tuple[bytes, bytes | None] | None:
+        return await anext(watch, None)
+
+    async def close() -> None:
+        watch.close()
+
+    try:
+        while (change := in_background(take())) is not None:
+            yield change
+    finally:
+        in_background(close())
 
 
 class Lock:
@@ -222,7 +262,7 @@ def join(
     inject: str = "",
 ) -> Member:
     """See `tocsin.join`; to be used by `with`."""
-    return Member(live.join(group, site, consumer=consumer, after=after, slow=slow, inject=inject))
+    return Member(live_join(group, site, consumer=consumer, after=after, slow=slow, inject=inject))
 
 
 def replicate(

@@ -1,4 +1,4 @@
-"""Frames of messages that producers have numbered; frames of others are as they always were."""
+"""Frames of messages that producers have numbered."""
 
 import msgspec
 import pytest
@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from tocsin.core.errors import DecodeError
 from tocsin.live.frame_format import (
+    FRAME_BYTES,
     RUN_BYTES_MAX,
     NumberedPacked,
     NumberedPiece,
+    Numbers,
     Packed,
     Piece,
     Run,
@@ -21,7 +23,7 @@ from tocsin.live.frame_format import (
     sent_of,
     unpack,
 )
-from tocsin.live.packing import Unpacker
+from tocsin.live.packing import Packer, Unpacker
 
 SENT = st.lists(st.none() | st.tuples(st.sampled_from(["till-3", "Käthe"]), st.integers(0, 5)), min_size=1)
 
@@ -46,15 +48,29 @@ def test_a_batch_of_one_producer_is_one_run() -> None:
     assert len(pack_numbered(0, [b""], long)) - len(pack(0, [b""])) <= RUN_BYTES_MAX + 3
 
 
-def test_frames_without_numbers_are_as_they_were() -> None:
-    """Bytes that earlier versions have written, in their logs and on their wire."""
-    assert pack(300, [b"ab", b""]) == bytes.fromhex("9300cd012c92c4026162c400")
+def test_frames_of_earlier_versions_are_read() -> None:
+    """Bytes that they have written, in their logs and on their wire: they did not say when they were sent."""
     content = unpack(bytes.fromhex("9300cd012c92c4026162c400"))
-    assert type(content) is Packed and content == Packed(300, [b"ab", b""])
-    piece = bytes.fromhex("9501070500c402" + b"hi".hex())
-    assert pack_piece(Piece(7, 5, 0, b"hi")) == piece
-    found = unpack(piece)
+    assert type(content) is Packed and content == Packed(300, [b"ab", b""]) and content.sent_us == 0
+    assert read_head(bytes.fromhex("9300cd012c92c4026162c400")) == Numbers(300, 2)
+    found = unpack(bytes.fromhex("9501070500c402" + b"hi".hex()))
     assert isinstance(found, Piece) and not isinstance(found, NumberedPiece) and found.chunk == b"hi"
+    numbered = unpack(msgspec.msgpack.encode([2, 5, [b"x"], [[0, 1, "till", 9]]]))
+    assert isinstance(numbered, NumberedPacked) and numbered.sent_us == 0
+
+
+def test_frames_say_when_they_were_sent() -> None:
+    packer = Packer()
+    packer.put(b"plain")
+    assert Unpacker().feed_numbered(0, packer.take(0, 77)[0]) == (0, [b"plain"], None, 77)
+    packer.put_numbered(b"numbered", "till", 9)
+    assert Unpacker().feed_numbered(0, packer.take(1, 78)[0]) == (1, [b"numbered"], [("till", 9)], 78)
+    packer.put(bytes(3 * FRAME_BYTES))
+    unpacker, times = Unpacker(), iter(range(79, 99))
+    found = []
+    while len(packer):
+        found.append(unpacker.feed_numbered(0, packer.take(2, next(times))[0]))
+    assert found[-1] == (2, [bytes(3 * FRAME_BYTES)], None, 79), "of all pieces: when the first one went"
 
 
 def test_pieces_carry_their_producer() -> None:

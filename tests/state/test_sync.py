@@ -1,6 +1,7 @@
 """The same without async, from this thread: members, replicas, recipes; and what a forked process is told."""
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,3 +65,18 @@ def test_a_forked_process_is_told() -> None:
             os._exit(42 if "forked" in str(error) else 1)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
+
+
+def test_a_watch_hears_changes_and_ends_with_the_replica(tmp_path: Path) -> None:
+    path = write_group(tmp_path, "counter_token", "a")
+    with tocsin.sync.recipes.open(path, "a") as shared:
+        prices = shared.map("prices")
+        changes = prices.watch()
+        prices.set(b"apple", b"3")
+        prices.delete(b"apple")
+        assert [next(changes), next(changes)] == [(b"apple", b"3"), (b"apple", None)]
+        rest: list[object] = []
+        reader = threading.Thread(target=lambda: rest.extend(changes))
+        reader.start()
+    reader.join(30)
+    assert not reader.is_alive() and rest == []

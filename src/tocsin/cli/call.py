@@ -25,9 +25,16 @@ VERBS = {  # purpose: verb: what it does
         "join": "be a member of a live group: lines in, deliveries out",
         "status": "ask a running member how it is; change its injected faults or keys",
         "groups": "who is in which group; change that while the members run",
+        "members": "who votes; add, remove and move members while the group runs",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
+        "backup": "a group's order and state into one file",
+        "restore": "a new group with the order and the state of a backup",
         "scrub": "read everything that members have on disk, and name what is damaged",
+    },
+    "come in by a door": {
+        "send": "publish lines of stdin through the doors of a group, as no member of it",
+        "read": "print what a group delivers, from a position on, read through its doors",
     },
     "choose a protocol": {
         "protocols": "list the protocols, their guarantees, assumptions and options",
@@ -41,10 +48,12 @@ VERBS = {  # purpose: verb: what it does
     "prove what was delivered": {
         "check": "check the properties of a trace, in this process",
         "audit": "prove from delivery traces which guarantees held, on Spark",
+        "watch": "the same of a group that is running, while it runs",
     },
 }
 
-IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "sweep", "swarm", "reproduce", "audit"}  # at Ctrl-C
+ON_SPARK = {"sweep", "reproduce", "audit", "watch"}
+IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "swarm", *ON_SPARK}  # at Ctrl-C
 
 EXAMPLES = """\
 first steps:
@@ -98,6 +107,7 @@ def _answer(words: list[str], verb: str | None, interrupts: Interrupts) -> int:
         parser.print_help()
         return 2
     interrupts.at_once = interrupts.at_once and parsed.verb not in IN_ORDER
+    interrupts.is_on_spark = parsed.verb in ON_SPARK
     return _run(parsed)
 
 

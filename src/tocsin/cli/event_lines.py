@@ -18,7 +18,7 @@ def delivery_line(position: int, group: str, origin: str, seqno: int, time_us: i
             "origin": origin,
             "seqno": seqno,
             "time_us": time_us,
-            "payload": _text(payload),
+            "payload": payload_text(payload),
         },
         ensure_ascii=False,
     )
@@ -55,7 +55,7 @@ def consumer_line(name: str, told: dict[str, Any]) -> str:
     return f"{name} ({told['state']})  {groups}"
 
 
-def _text(payload: bytes) -> str | dict[str, str]:
+def payload_text(payload: bytes) -> str | dict[str, str]:
     try:
         return payload.decode("utf-8")
     except UnicodeDecodeError:

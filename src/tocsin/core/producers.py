@@ -97,6 +97,11 @@ class Producers:
         window = self._windows.get(producer)
         return NOT_SEEN if window is None else window.find(number)
 
+    def largest(self, producer: str) -> int:
+        """The largest number of a producer; -1: it is not known."""
+        window = self._windows.get(producer)
+        return -1 if window is None else window.numbers[-1]
+
     def take(self, producer: str, number: int, position: int) -> int:
         """The message comes in the order, where `position` is the next to be given: `position` if it is new and takes
         it, an earlier one if it is a repeat, TOO_OLD if nobody can tell."""
@@ -115,6 +120,24 @@ class Producers:
         self._newest = producer
         window.add(number, position, self._numbers_max)
         return position
+
+    def newest(self) -> int:
+        """The largest position that is kept; -1: none."""
+        return max([max(window.positions) for window in self._windows.values()], default=-1)
+
+    def forget_from(self, position: int) -> None:
+        """Keep only what was accepted below this position. (What gave way to the rest does not come back.)"""
+        for name in list(self._windows):
+            window = self._windows[name]
+            kept = [at for at in range(window.start, len(window.numbers)) if window.positions[at] < position]
+            if len(kept) == len(window.numbers) - window.start:
+                continue
+            window.numbers = array("q", [window.numbers[at] for at in kept])
+            window.positions = array("q", [window.positions[at] for at in kept])
+            window.start = 0
+            if not kept:
+                del self._windows[name]
+        self._newest = next(reversed(self._windows), "")
 
     def to_bytes(self) -> bytes:
         """Canonical: equal tables, equal bytes."""

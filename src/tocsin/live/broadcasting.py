@@ -95,14 +95,9 @@ class Broadcasting:
     async def put_numbered(self, group: int, message: bytes, producer: str, number: int) -> Receipt:
         """Queue a message that its producer has numbered, unless the group is known to have delivered it. Nobody must
         take it who cannot tell repeats: that would deliver them."""
-        while self._driver is None:
-            await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
-            self._check_open()
-        while self._outgoing.is_full():
-            await self._outgoing.wait_for_room()
-            self._check_open()
+        driver = await self._room()
         receipt = Receipt(self._sync)
-        log = self._driver.log
+        log = driver.log
         known = log.producers.of(group).find(producer, number)
         if known == TOO_OLD:
             raise too_old()
@@ -111,10 +106,56 @@ class Broadcasting:
         ):  # else the log has not got it yet: send again
             receipt.settle(known)
             return receipt
-        self._check_others(self._driver)
+        self._check_others(driver)
         self._outgoing.put_numbered(group, message, producer, number, receipt)
         self._want_turn()
         return receipt
+
+    # For the door
+
+    async def publish(self, group: int, messages: list[bytes], size: int, producer: str, number: int) -> Receipt:
+        """As `put`, or (with a producer) as `put_numbered` for messages numbered from `number` on; the receipt has the
+        places of all."""
+        driver = await self._room()
+        receipt = Receipt(self._sync)
+        receipt.want_all(len(messages))
+        if not producer:
+            self._outgoing.put(group, messages, size, receipt)
+        elif not self._are_known(driver, group, len(messages), producer, number, receipt):
+            self._check_others(driver)
+            self._outgoing.put_all_numbered(group, messages, producer, number, receipt)
+        self._want_turn()
+        return receipt
+
+    def _are_known(self, driver: Driver, group: int, count: int, producer: str, number: int, receipt: Receipt) -> bool:
+        """Whether the group is known to have delivered all of them; then the receipt is settled."""
+        table, delivered = driver.log.producers.of(group), driver.log.frames.group(group).position
+        found = [table.find(producer, number + offset) for offset in range(count)]
+        if TOO_OLD in found:
+            raise too_old()
+        if any(known == NOT_SEEN or known >= delivered for known in found):
+            return False
+        for offset, known in enumerate(found):
+            receipt.place(offset, known, 1)
+        return True
+
+    async def move_cursor(self, group: int, sender: str, number: int) -> Receipt:
+        """An entry for the group's table of cursors (`core/cursors.py`); its answer is the cursor after it."""
+        await self._room()
+        receipt = Receipt(self._sync)
+        self._outgoing.put_all_numbered(group, [b""], sender, number, receipt)
+        self._want_turn()
+        return receipt
+
+    async def _room(self) -> Driver:
+        """Wait until the member's life has begun, and there is room in the queue."""
+        while self._driver is None:
+            await self._incoming.wait_changed(ROOM_LOOK_SECONDS)
+            self._check_open()
+        while self._outgoing.is_full():
+            await self._outgoing.wait_for_room()
+            self._check_open()
+        return self._driver
 
     def _check_others(self, driver: Driver) -> None:
         view = self._incoming.view
@@ -147,7 +188,7 @@ class Broadcasting:
 
     async def _sync(self) -> None:
         assert self._driver is not None, "something was ordered without a driver"
-        await self._driver.commits.sync()
+        await self._driver.safety.sync()
 
     def _turn(self) -> None:
         self._turn_wanted = False

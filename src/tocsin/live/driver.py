@@ -8,35 +8,35 @@ way calls back. The driver knows no protocol; it is the twin of `sim/site.py`.
 
 import asyncio
 import logging
-import os
 import socket
 from collections.abc import Callable
 from typing import Final
 
-from tocsin.core.effects import CancelTimer, Effects, SetTimer
+from tocsin.core.effects import CancelTimer, Effect, Effects, Missed, Seats, SetTimer, View
 from tocsin.core.errors import DecodeError, TocsinError
-from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, SiteId
 from tocsin.core.message import Record
-from tocsin.core.rng import Rng
+from tocsin.live.born import setup_of
 from tocsin.live.clock import Alarm, now_us
 from tocsin.live.commits import Commits
 from tocsin.live.errors import Closed, Damaged, ProtocolFailed, Regressed, StorageFailed
 from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
+from tocsin.live.handover import Handover
 from tocsin.live.incoming import Incoming
+from tocsin.live.majority_sync import MajoritySync
 from tocsin.live.news import News
+from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.outlet import Outlet
 from tocsin.live.receipts import Receipt
 from tocsin.live.receptions import Receptions
-from tocsin.live.register import Register
+from tocsin.live.seat_keeping import SeatKeeping, removed_error
 from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
 from tocsin.live.storage.closed_files import ClosedFiles
-from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
 from tocsin.live.timers import Timers
-from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
 
@@ -54,19 +54,19 @@ class Driver:
         group: Group,
         site: SiteId,
         loop: asyncio.AbstractEventLoop,
-        wire: Wire,
-        register: Register,
+        opened: Opened,
         log: Log,
-        journal: JournalFolder | None,
         outgoing: Outgoing,
         incoming: Incoming,
     ) -> None:
         self.stat_steps = 0
         self.stat_decode_drops = 0
         self.stat_blocked = 0  # times that the member stood still for a slow application
+        wire, register, journal = opened.wire, opened.register, opened.journal
         self.log = log
         self.wire = wire
         self.register = register
+        self._seats = SeatKeeping(group, site, log.incarnation, opened, loop)
         self.failed: TocsinError | None = None
         self._group = group
         self._site = site
@@ -99,22 +99,14 @@ class Driver:
         self._settles = False  # what was in doubt
         self._effects = Effects()
         self._news = News(loop, register, wire, log, group.sites)
+        self._handover = Handover(loop, group, site, wire, log, self._on_handed)
+        self._waiting: list[Effect] = []  # of a step that waits for what others hand over
+        self._later: list[Callable[[Micros], object]] = []  # steps to be done then
         self._acquainted = dict(log.knowledge.acquainted)  # with what the log does not have yet
-        setup = Setup(
-            site,
-            len(group.sites),
-            list(group.founders),
-            [list(members) for members in group.groups],
-            group.options,
-            Rng(int.from_bytes(os.urandom(6), "big")).fork("machine"),
-            log.frames,
-            None,
-            log.incarnation,
-            log.life + 1,
-            log.knowledge.first_frame,
-            bool(log.in_doubt),
+        self.machine = group.protocol.make(setup_of(group, site, log), self._effects)
+        self.safety = MajoritySync(
+            group, site, log.incarnation, self.machine, wire, self.commits.sync, lambda: self.failed is not None
         )
-        self.machine = group.protocol.make(setup, self._effects)
 
     # Life
 
@@ -140,6 +132,7 @@ class Driver:
         self.timers.clear()
         self._alarm.close()
         self._news.stop()
+        self._handover.stop()
         self.wire.close()
         try:
             await self.commits.finish(left)
@@ -150,6 +143,7 @@ class Driver:
             await self.closed_files.finish(whole=self.failed is None)
         except (Damaged, StorageFailed) as error:
             self.failed = failure = error
+        await self._seats.finish()
         await self._loop.run_in_executor(None, self.log.close)
         if failure is not None:
             raise failure
@@ -201,6 +195,10 @@ class Driver:
             arrived = self.wire.receive(sock)
             if self.wire.told:
                 self._on_told()
+            if self.wire.handed:
+                self._handover.take(self.wire.take_handed())
+            if self.wire.syncs:
+                self.safety.take_all()
             if arrived is None:
                 break
             for source, body in arrived:
@@ -215,7 +213,7 @@ class Driver:
         for told in self.wire.take_told():
             if self.failed is not None:
                 return
-            why = self._news.hear(told)
+            why = self._seats.fenced_by(told.peer, self.machine) or self._news.hear(told)
             if why:
                 self.fail(
                     Regressed(
@@ -227,6 +225,9 @@ class Driver:
             for claim in told.claims if told.met else ():
                 self._maybe_acquaint(claim.site, claim.incarnation)
         self._maybe_settle()
+
+    def _stop_removed(self) -> None:
+        self.fail(removed_error(self._group.sites[self._site]))
 
     def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
         if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
@@ -242,7 +243,7 @@ class Driver:
 
     def _on_body(self, source: SiteId, body: memoryview) -> None:
         """What a peer has sent; a message of the protocol, if it can be decoded."""
-        if self.failed is not None:
+        if self.failed is not None or self._waiting:
             return
         try:
             message = self._codec.decode(body)
@@ -263,7 +264,7 @@ class Driver:
 
     def _fire_timers(self) -> None:
         self.timers.on_alarm()
-        if self._held:
+        if self._held or self._waiting:
             return
         for _ in range(TIMERS_PER_TURN_MAX):
             due = self.timers.next_due(now_us())
@@ -277,6 +278,10 @@ class Driver:
 
     def change_group(self, group: GroupId, members: list[SiteId]) -> None:
         self._step(lambda now: self.machine.change_group(now, group, members))
+        self.end_turn()
+
+    def request(self, call: Callable[[Micros], None]) -> None:
+        self._step(call)
         self.end_turn()
 
     def leave(self) -> None:
@@ -314,9 +319,10 @@ class Driver:
                 self._broadcast(group, frame, numbers, 0.0, None)
 
     def _has_room(self, group: GroupId) -> bool:
-        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits here
-        is packed into fuller frames later, and need not be kept safe yet."""
-        return self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and self.machine.room_for(group) > 0
+        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits is
+        packed into fuller frames later, and need not be kept safe yet."""
+        has_room = self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and not self._waiting
+        return has_room and self.machine.room_for(group) > 0
 
     def broadcast_reaching(self, group: GroupId, message: bytes, reach: float, receipt: Receipt) -> float:
         """A message in a frame of its own, with a wanted reach: what is promised. A refusal comes before anything is
@@ -346,7 +352,9 @@ class Driver:
 
     def _step(self, call: Callable[[Micros], object]) -> None:
         """One input, one step of the machine."""
-        if self.failed is None:
+        if self._waiting:
+            self._later.append(call)
+        elif self.failed is None:
             self._call(call)
             self._end_step()
 
@@ -370,13 +378,40 @@ class Driver:
         self.fail(ProtocolFailed(f"a fault in {self._group.protocol.name}: {type(error).__name__}: {error}"))
 
     def _end_step(self) -> None:
-        """Stage the effects of the step, and commit."""
-        for effect in self._effects.take_all():
+        """Stage the effects of the step, and commit; unless others have to be asked first."""
+        effects = self._effects.take_all()
+        for effect in effects:
+            if isinstance(effect, Missed) and self._handover.maybe_wait(effects):
+                self._waiting = effects
+                return
+        self._stage(effects)
+
+    def _on_handed(self) -> None:
+        """What the last step has to wait for is here."""
+        effects, later, self._waiting, self._later = self._waiting, self._later, [], []
+        if self.failed is None and not self._closed:
+            try:
+                self._stage(effects)
+                for call in later:
+                    self._step(call)
+            except Exception as error:
+                self._fail_by(error)
+            self.end_turn()
+            self._loop.call_soon(self._on_alarm)
+
+    def _stage(self, effects: list[Effect]) -> None:
+        for effect in effects:
             if isinstance(effect, SetTimer):
                 self.timers.set(effect.timer, effect.key, effect.deadline)
             elif isinstance(effect, CancelTimer):
                 self.timers.cancel(effect.timer, effect.key)
+            elif isinstance(effect, Missed):
+                self.staging.miss(effect, self._handover.base(effect))
+            elif isinstance(effect, Seats):
+                self._seats.on_seats(effect)
             else:
+                if isinstance(effect, View) and not effect.primary and self.machine.removed():
+                    self._loop.call_soon(self._stop_removed)
                 self.staging.add(effect)
         if self.failed is None:
             self.commits.end_step()

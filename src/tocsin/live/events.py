@@ -12,6 +12,9 @@ class Delivery(msgspec.Struct, frozen=True):
     position: int  # in the group's sequence at this member: 0, 1, 2, …
     time_us: int  # this member's wall clock
     payload: bytes
+    producer: str | None = None  # where its sender numbered it: whose it is …
+    number: int | None = None  # … and which
+    sent_us: int | None = None  # the origin's clock when it was sent
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -24,12 +27,27 @@ class Batch(msgspec.Struct, frozen=True):
     position: int
     time_us: int
     payloads: list[bytes]
+    sent_us: int | None = None  # the origin's clock when they were sent
+    numbered: tuple[tuple[str, int] | None, ...] | None = None  # by message: producer and number; None: of no message
 
     def deliveries(self) -> list[Delivery]:
-        return [
-            Delivery(self.group, self.origin, self.seqno + index, self.position + index, self.time_us, payload)
-            for index, payload in enumerate(self.payloads)
-        ]
+        found: list[Delivery] = []
+        for index, payload in enumerate(self.payloads):
+            sent = None if self.numbered is None else self.numbered[index]
+            producer, number = (None, None) if sent is None else sent
+            seqno, position = self.seqno + index, self.position + index
+            found.append(
+                Delivery(
+                    self.group, self.origin, seqno, position, self.time_us, payload, producer, number, self.sent_us
+                )
+            )
+        return found
+
+    def rest(self, taken: int) -> "Batch":
+        """Without so many messages at its head."""
+        numbered = None if self.numbered is None else self.numbered[taken:]
+        at = (self.seqno + taken, self.position + taken, self.time_us)
+        return Batch(self.group, self.origin, *at, self.payloads[taken:], self.sent_us, numbered)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -51,8 +69,9 @@ class Rollback(msgspec.Struct, frozen=True):
 
 
 class Missed(msgspec.Struct, frozen=True):
-    """These will never be delivered here: `count` frames (packets of messages) of `origin`, or, where `origin` is None,
-    of the group's sequence, from `first` on. A member that joined late, or was away too long, hears this."""
+    """These will never be delivered here: where `origin` is None, `count` messages of the group's sequence from
+    position `first` on; else frames (packets of messages) of that origin. A member that joined late, or was away too
+    long, hears this. (Frames, too, where nobody could say which messages were in what was missed.)"""
 
     group: str
     origin: str | None

@@ -1,8 +1,8 @@
 """What a frame holds: many small messages, or one piece of a large one.
 
 A protocol orders frames; an application sends messages. Each origin numbers its messages 0, 1, 2, …; a frame says the
-number of its first message. Messages that carry a producer's name and number lie in frames of two further kinds; a
-frame without such messages is as it always was, byte for byte.
+number of its first message, and when its messages were sent, by the origin's clock (0: frames of members that did not
+say so yet). Messages that carry a producer's name and number lie in frames of two further kinds.
 """
 
 from typing import Annotated, Final
@@ -10,12 +10,13 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from tocsin.core.cursors import is_sender
 from tocsin.core.errors import DecodeError
-from tocsin.core.producers import NUMBER_END, is_producer
+from tocsin.core.producers import NUMBER_END
 from tocsin.live.errors import UNDECODABLE
 
 FRAME_BYTES: Final = 60 * 1024  # with envelope, seal and 44 datagrams' headers still one call of the kernel (64 KiB)
-ENVELOPE_BYTES: Final = 16  # of a frame around its messages, at the most
+ENVELOPE_BYTES: Final = 25  # of a frame around its messages, at the most
 PER_MESSAGE_BYTES: Final = 5  # of a message's length field, at the most
 MESSAGE_BYTES_MAX: Final = 64 << 20
 
@@ -24,14 +25,20 @@ RUN_BYTES_MAX: Final = 96  # of a run of numbered messages beside the messages: 
 _Number = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
-class Packed(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
+class _Sent(msgspec.Struct, frozen=True, array_like=True, gc=False, kw_only=True):
+    """What comes last in every frame, behind the fields of its kind."""
+
+    sent_us: _Number = 0  # of all its messages; every piece of a large message says the same
+
+
+class Packed(_Sent, frozen=True, array_like=True, tag=0, gc=False):
     """Whole messages, in the order in which they were broadcast."""
 
     number: _Number  # of the first
     messages: list[bytes]
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
+class Piece(_Sent, frozen=True, array_like=True, tag=1, gc=False):
     """A piece of one large message; the pieces of a message follow one another in its origin's stream."""
 
     number: _Number
@@ -73,8 +80,8 @@ class NumberedPiece(_PieceOf, frozen=True, array_like=True, tag=3, gc=False):
     sent_number: _Number
 
 
-# The head of a frame in msgpack: an array of three, the tag 0, the number, and how many messages follow.
-_PACKED: Final = bytes([0x93, 0x00])
+# The head of a frame in msgpack: an array of four (once, of three), the tag 0, the number, how many messages follow.
+_PACKED: Final = (bytes([0x94, 0x00]), bytes([0x93, 0x00]))
 _HEAD_BYTES_MIN: Final = 4
 _FIXED_NUMBER_MAX: Final = 0x7F  # numbers up to it are one byte; the larger ones have as many more as `_WIDTHS` says
 _WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -95,7 +102,7 @@ def unpack(frame: bytes) -> Packed | Piece:
         raise DecodeError(f"not a frame: {error}") from None
     if isinstance(content, NumberedPacked):
         _check_runs(content)
-    elif isinstance(content, NumberedPiece) and not is_producer(content.producer):
+    elif isinstance(content, NumberedPiece) and not is_sender(content.producer):
         raise DecodeError("not a frame: no producer is called so")
     return content
 
@@ -103,7 +110,7 @@ def unpack(frame: bytes) -> Packed | Piece:
 def _check_runs(content: NumberedPacked) -> None:
     end = 0
     for run in content.runs:
-        if run.index < end or run.number + run.count > NUMBER_END or not is_producer(run.producer):
+        if run.index < end or run.number + run.count > NUMBER_END or not is_sender(run.producer):
             raise DecodeError("not a frame: its runs of numbered messages overlap, or no producer is called so")
         end = run.index + run.count
     if end > len(content.messages) or not content.runs:
@@ -113,7 +120,7 @@ def _check_runs(content: NumberedPacked) -> None:
 def read_head(frame: bytes) -> Numbers | None:
     """What a frame of whole messages says at its head, without looking at each: it costs the same for one message and
     for six hundred. None: a piece, or no frame. That as many messages follow is not checked, but that they may."""
-    if len(frame) < _HEAD_BYTES_MIN or frame[:2] != _PACKED:
+    if len(frame) < _HEAD_BYTES_MIN or frame[:2] not in _PACKED:
         return None
     first, at = frame[2], 3
     if first in _WIDTHS:
@@ -139,16 +146,16 @@ def is_piece_of(frame: bytes, number: int) -> bool:
     return isinstance(content, Piece) and content.number == number
 
 
-def pack(number: int, messages: list[bytes]) -> bytes:
-    return _encoder.encode(Packed(number, messages))
+def pack(number: int, messages: list[bytes], sent_us: int = 0) -> bytes:
+    return _encoder.encode(Packed(number, messages, sent_us=sent_us))
 
 
 def pack_piece(piece: Piece) -> bytes:
     return _encoder.encode(piece)
 
 
-def pack_numbered(number: int, messages: list[bytes], runs: list[Run]) -> bytes:
-    return _encoder.encode(NumberedPacked(number, messages, runs))
+def pack_numbered(number: int, messages: list[bytes], runs: list[Run], sent_us: int = 0) -> bytes:
+    return _encoder.encode(NumberedPacked(number, messages, runs, sent_us=sent_us))
 
 
 def runs_of(sent: list[tuple[str, int] | None]) -> list[Run]:

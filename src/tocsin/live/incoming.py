@@ -2,6 +2,7 @@
 order."""
 
 import asyncio
+from collections.abc import Callable
 
 from tocsin.core.machine import GroupId
 from tocsin.live.backlog import Backlog, Slow
@@ -18,6 +19,8 @@ class Incoming:
     def __init__(self, backlog: Backlog, naming: Naming, listens: bool, slow: Slow) -> None:
         self.view: View | None = None  # the last installed since the start
         self.stat_messages = 0
+        self.positions: dict[GroupId, int] = {}  # by group: of the next message that will be told
+        self.on_news: Callable[[], None] | None = None  # called when something was told
         self.backlog = backlog
         self.fell_behind = asyncio.Event()  # the application is too slow, and its policy is to leave
         self._naming = naming
@@ -30,16 +33,21 @@ class Incoming:
     def tell(self, item: Heard) -> None:
         if isinstance(item, Delivered):
             self.stat_messages += len(item.messages)
+            self.positions[item.op.group] = item.op.position + item.op.count
         elif isinstance(item, log_format.View):
             if item.group < 0:
                 self.view = self._naming.view(item)
             self._wake_changed()
+        elif isinstance(item, log_format.Missed) and item.position >= 0:
+            self.positions[item.group] = item.position
         if self._listens:
             self.backlog.put(item)
 
     def on_told(self) -> None:
         """What is to be told now was told."""
         self.backlog.wake()
+        if self.on_news is not None:
+            self.on_news()
         if self.backlog.is_over and self._leaves:
             self.fell_behind.set()
 
@@ -50,6 +58,7 @@ class Incoming:
     def begin(self, frames: LoggedFrames) -> None:
         """The member's life begins, with this log."""
         self.backlog.frames = frames
+        self.positions = {group: index.position for group, index in enumerate(frames.groups)}
         self.backlog.wake()  # there may be what was heard before
         self._wake_changed()
 

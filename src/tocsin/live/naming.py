@@ -16,10 +16,22 @@ def _batches(group: str, origin: str, item: Delivered) -> list[BatchEvent]:
     for end, _ in (*op.dropped, (op.count + len(op.dropped), 0)):
         if end > first:
             payloads = item.messages[taken : taken + end - first]
-            events.append(Batch(group, origin, op.number + first, op.position + taken, item.time_us, payloads))
+            at = (op.number + first, op.position + taken, item.time_us)
+            events.append(Batch(group, origin, *at, payloads, op.sent_us or None, _numbered(op, first, end)))
             taken += end - first
         first = end + 1
     return events
+
+
+def _numbered(op: log_format.Deliver, first: int, end: int) -> tuple[tuple[str, int] | None, ...] | None:
+    """Of these messages of a frame: producers and numbers."""
+    if not op.runs:
+        return None
+    found: list[tuple[str, int] | None] = [None] * (end - first)
+    for run in op.runs:
+        for index in range(max(run.index, first), min(run.index + run.count, end)):
+            found[index - first] = (run.producer, run.number + index - run.index)
+    return tuple(found)
 
 
 class Naming:
@@ -49,7 +61,9 @@ class Naming:
             op = item.op
             group, origin = self.group(op.group), self._sites[op.origin]
             if not op.dropped:
-                return [Batch(group, origin, op.number, op.position, item.time_us, item.messages)]
+                at = (op.number, op.position, item.time_us)
+                numbered = _numbered(op, 0, op.count)
+                return [Batch(group, origin, *at, item.messages, op.sent_us or None, numbered)]
             return _batches(group, origin, item)
         if isinstance(item, log_format.Rollback):
             group, origin = self.group(item.group), self._sites[item.origin]
@@ -58,6 +72,9 @@ class Naming:
                 for index in reversed(range(item.count))
             ]
         if isinstance(item, log_format.Missed):
+            if item.position >= 0:
+                count = item.position - item.before
+                return [Missed(self.group(item.group), None, item.before, count)] if count else []
             missed = self._sites[item.origin] if item.origin >= 0 else None
             return [Missed(self.group(item.group), missed, item.first, item.count)]
         return [self.view(item)]

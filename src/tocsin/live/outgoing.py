@@ -2,6 +2,7 @@
 here."""
 
 import asyncio
+import time
 from typing import Final
 
 from tocsin.core.machine import GroupId
@@ -35,9 +36,17 @@ class Outgoing:
 
     def put_numbered(self, group: GroupId, message: bytes, producer: str, number: int, receipt: Receipt) -> None:
         """A message that its producer has numbered."""
-        self._packers[group].put_numbered(message, producer, number)
-        self.receipts.put(group, receipt, 1)
-        self.stat_messages += 1
+        self.put_all_numbered(group, [message], producer, number, receipt)
+
+    def put_all_numbered(
+        self, group: GroupId, messages: list[bytes], producer: str, number: int, receipt: Receipt
+    ) -> None:
+        """Messages that their producer has numbered, from `number` on."""
+        packer = self._packers[group]
+        for offset, message in enumerate(messages):
+            packer.put_numbered(message, producer, number + offset)
+        self.receipts.put(group, receipt, len(messages))
+        self.stat_messages += len(messages)
 
     def queued(self) -> int:
         """Messages that are in no frame yet."""
@@ -71,7 +80,7 @@ class Outgoing:
 
     def take_frame(self, group: GroupId) -> tuple[bytes, Numbers]:
         """The next frame, as full as the queue allows."""
-        frame, numbers = self._packers[group].take(self._next_number)
+        frame, numbers = self._packers[group].take(self._next_number, time.time_ns() // 1000)
         self._next_number = max(self._next_number, numbers.number + max(numbers.count, 1))
         return frame, numbers
 
@@ -80,12 +89,12 @@ class Outgoing:
         number = self._next_number
         self._next_number = number + 1
         self.stat_messages += 1
-        return pack(number, [message]), Numbers(number, 1)
+        return pack(number, [message], time.time_ns() // 1000), Numbers(number, 1)
 
     def on_broadcast(self, group: GroupId, frame: int, numbers: Numbers, alone: Receipt | None) -> None:
         """The machine has taken a frame. `alone`: the receipt of its only message, which was in no queue."""
         if alone is not None:
-            self.receipts.put_frame(group, frame, alone)
+            self.receipts.put_frame(group, frame, alone, numbers.number)
             return
         self.receipts.on_broadcast(group, frame, numbers)
         if self._room and not self.is_full():

@@ -39,6 +39,7 @@ class Packer:
         self._queue: deque[bytes] = deque()
         self._large_offset = 0  # how far the message at the head, a large one, has gone into pieces
         self._large_number = 0  # its number
+        self._large_sent_us = 0  # when its first piece went
         self._put = 0  # messages so far
         self._sent: deque[tuple[int, str, int]] = deque()  # of those queued: which `_put`, its producer and number
 
@@ -61,13 +62,13 @@ class Packer:
         self._put += len(messages)
         self.queued_bytes += size
 
-    def take(self, number: int) -> tuple[bytes, Numbers]:
+    def take(self, number: int, sent_us: int = 0) -> tuple[bytes, Numbers]:
         """The next frame, as full as the queue allows; its first message gets this number, unless it is the next piece
-        of a message that has one. The queue must not be empty."""
+        of a message that has one. `sent_us`: the clock. The queue must not be empty."""
         head = self._queue[0]
         whole_max = FRAME_BYTES - ENVELOPE_BYTES - PER_MESSAGE_BYTES - (RUN_BYTES_MAX if self._sent else 0)
         if len(head) > whole_max or self._large_offset > 0:
-            return self._take_piece(head, number)
+            return self._take_piece(head, number, sent_us)
         queue = self._queue
         room = FRAME_BYTES - ENVELOPE_BYTES
         size = 0
@@ -84,7 +85,7 @@ class Packer:
             queue.popleft()
         self.queued_bytes -= size
         runs = self._runs_of_taken(len(taken)) if self._sent else []
-        frame = pack_numbered(number, taken, runs) if runs else pack(number, taken)
+        frame = pack_numbered(number, taken, runs, sent_us) if runs else pack(number, taken, sent_us)
         return frame, Numbers(number, len(taken))
 
     def _runs_of_taken(self, count: int) -> list[Run]:
@@ -96,17 +97,21 @@ class Packer:
             sent[at - first] = (producer, sent_number)
         return runs_of(sent)
 
-    def _take_piece(self, head: bytes, number: int) -> tuple[bytes, Numbers]:
+    def _take_piece(self, head: bytes, number: int, sent_us: int) -> tuple[bytes, Numbers]:
         offset = self._large_offset
         if offset == 0:
             self._large_number = number
+            self._large_sent_us = sent_us
+        sent_us = self._large_sent_us
         at = self._put - len(self._queue)
         sent = self._sent[0] if self._sent and self._sent[0][0] == at else None
         end = min(offset + FRAME_BYTES - ENVELOPE_BYTES - 32 - (0 if sent is None else RUN_BYTES_MAX), len(head))
         if sent is None:
-            frame = pack_piece(Piece(self._large_number, len(head), offset, memoryview(head)[offset:end]))
+            chunk = memoryview(head)[offset:end]
+            frame = pack_piece(Piece(self._large_number, len(head), offset, chunk, sent_us=sent_us))
         else:
-            piece = NumberedPiece(self._large_number, len(head), offset, head[offset:end], sent[1], sent[2])
+            part = head[offset:end]
+            piece = NumberedPiece(self._large_number, len(head), offset, part, sent[1], sent[2], sent_us=sent_us)
             frame = pack_piece(piece)
         numbers = Numbers(self._large_number, 1 if end == len(head) else 0)
         self._large_offset = end
@@ -156,6 +161,10 @@ class Unpacker:
         """Whether a large message of the origin is unfinished."""
         return origin in self._open
 
+    def open_numbers(self, origin: int) -> list[int]:
+        """Of the origin's unfinished messages, oldest first."""
+        return list(self._open.get(origin, {}))
+
     def drop(self, origin: int, number: int) -> None:
         """Forget an unfinished message."""
         unfinished = self._open.get(origin, {})
@@ -173,19 +182,21 @@ class Unpacker:
 
     def feed(self, origin: int, frame: bytes) -> tuple[int, list[bytes]]:
         """The number of the first message that ends in this frame, and the messages that do."""
-        number, messages, _ = self.feed_numbered(origin, frame)
+        number, messages, _, _ = self.feed_numbered(origin, frame)
         return number, messages
 
-    def feed_numbered(self, origin: int, frame: bytes) -> tuple[int, list[bytes], list[tuple[str, int] | None] | None]:
-        """As `feed`; and by message its producer and number, or None if no message has one."""
+    def feed_numbered(
+        self, origin: int, frame: bytes
+    ) -> tuple[int, list[bytes], list[tuple[str, int] | None] | None, int]:
+        """As `feed`; and by message its producer and number, or None if no message has one; and when they were sent."""
         try:
             content = unpack(frame)
         except DecodeError:
             self.stat_broken += 1
-            return 0, [], None
+            return 0, [], None, 0
         if isinstance(content, Packed):
             sent = sent_of(content) if isinstance(content, NumberedPacked) else None
-            return content.number, content.messages, sent
+            return content.number, content.messages, sent, content.sent_us
         unfinished = self._open.setdefault(origin, {})
         pieces = unfinished.get(content.number)
         if pieces is None:
@@ -196,7 +207,7 @@ class Unpacker:
         pieces.add(content)
         whole = pieces.whole()
         if whole is None:
-            return content.number, [], None
+            return content.number, [], None, 0
         self.drop(origin, content.number)
         of_piece = (content.producer, content.sent_number) if isinstance(content, NumberedPiece) else None
-        return content.number, [whole], None if of_piece is None else [of_piece]
+        return content.number, [whole], None if of_piece is None else [of_piece], content.sent_us

@@ -98,11 +98,13 @@ def events_of(batch: Any) -> list[BatchEvent]:
     """The events of a record batch of a journal; messages of one origin that follow one another are one."""
     event, group, origin = (batch.column(name).dictionary_encode() for name in ("event", "group", "origin"))
     numbers = {name: _numbers(batch.column(name)) for name in ("time_us", "seqno", "position")}
+    numbers["sent_us"] = _numbers(batch.column("sent_us")) if "sent_us" in batch.schema.names else numbers["time_us"]
     same = np.ones(max(batch.num_rows - 1, 0), bool)  # by row but the first: it goes on with the one before
     for column in (event, group, origin):
         codes = _numbers(column.indices)
         same &= codes[1:] == codes[:-1]
-    same &= numbers["time_us"][1:] == numbers["time_us"][:-1]
+    for name in ("time_us", "sent_us"):
+        same &= numbers[name][1:] == numbers[name][:-1]
     for name in ("seqno", "position"):
         same &= numbers[name][1:] == numbers[name][:-1] + 1
     starts = [0, *(np.flatnonzero(~same) + 1).tolist(), batch.num_rows] if batch.num_rows else [0]
@@ -111,8 +113,11 @@ def events_of(batch: Any) -> list[BatchEvent]:
         kind = event[first].as_py()
         if kind == DELIVER:
             seqno, position, time_us = (int(numbers[name][first]) for name in ("seqno", "position", "time_us"))
-            payloads = batch.column("payload").slice(first, end - first).to_pylist()
-            events.append(Batch(group[first].as_py(), origin[first].as_py(), seqno, position, time_us, payloads))
+            rows = batch.slice(first, end - first)
+            payloads = rows.column("payload").to_pylist()
+            names = (group[first].as_py(), origin[first].as_py())
+            sent_us, numbered = _sent(rows)
+            events.append(Batch(*names, seqno, position, time_us, payloads, sent_us, numbered))
         elif kind in _RARE:
             for at in range(first, end):
                 events.append(_rare(batch.slice(at, 1).to_pylist()[0]))
@@ -130,6 +135,17 @@ def _rare(row: dict[str, Any]) -> BatchEvent:
         return Rollback(row["group"], row["origin"], row["seqno"], row["position"])
     first = row["position"] if row["origin"] is None else row["seqno"]
     return Missed(row["group"], row["origin"], first, row["size"])
+
+
+def _sent(rows: Any) -> tuple[int | None, tuple[tuple[str, int] | None, ...] | None]:
+    """When messages were sent, and by message its producer and number. Older journals do not say."""
+    if "sent_us" not in rows.schema.names:
+        return None, None
+    sent_us, producers = rows.column("sent_us")[0].as_py(), rows.column("producer")
+    if producers.null_count == len(producers):
+        return sent_us, None
+    both = zip(producers.to_pylist(), rows.column("number").to_pylist(), strict=True)
+    return sent_us, tuple(None if producer is None else (producer, number) for producer, number in both)
 
 
 def _numbers(column: Any) -> Any:

@@ -1,9 +1,11 @@
 """The application takes what its member hears: one reader at a time, and whatever a reader has not taken, because it
 broke out of its loop or was cancelled, waits for the next one."""
 
+import asyncio
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from tocsin.core.errors import InputError
 from tocsin.live.consuming import Consuming
@@ -25,15 +27,28 @@ class Reading:
         self._on_taken = on_taken
         self._has_ended = has_ended
         self._waits = False  # a reader waits for something to come
+        self._reader: weakref.ref[Batches | Events] | None = None  # who took the last event …
+        self._task: weakref.ref[asyncio.Task[Any]] | None = None  # … and in which task
         self._events: deque[BatchEvent] = deque()  # out of the backlog, not yet taken
         self._deliveries: deque[Delivery] = deque()  # of a batch that was taken in part; before `_events`
+
+    def claim(self, reader: "Batches | Events") -> None:
+        """This reader takes the next event. A loop that another task is still in has the events: it would lose those
+        that are taken here."""
+        other = None if self._reader is None else self._reader()
+        task = asyncio.current_task()
+        if other is not None and other is not reader:
+            its = None if self._task is None else self._task()
+            if its is not None and its is not task and not its.done():
+                raise _second_reader()
+        if other is not reader:
+            self._reader = weakref.ref(reader)
+        self._task = None if task is None else weakref.ref(task)
 
     async def next_batch(self) -> BatchEvent | None:
         """The next event, deliveries as a batch; None when the member has left."""
         if self._deliveries:
-            first = self._deliveries[0]
-            payloads = [each.payload for each in self._deliveries]
-            rest = Batch(first.group, first.origin, first.seqno, first.position, first.time_us, payloads)
+            rest = _joined(list(self._deliveries))
             self._consuming.hand(rest)
             self._deliveries.clear()
             return rest
@@ -74,12 +89,34 @@ class Reading:
 
     async def _alone(self, wait: Callable[[], Awaitable[Answer]]) -> Answer:
         if self._waits:
-            raise InputError("events: expected one reader at a time, found a second; let one read for both")
+            raise _second_reader()
         self._waits = True
         try:
             return await wait()
         finally:
             self._waits = False
+
+
+def _second_reader() -> InputError:
+    return InputError("events: expected one reader at a time, found a second; let one read for both")
+
+
+def _joined(deliveries: list[Delivery]) -> Batch:
+    """Deliveries of one batch, as one again."""
+    first = deliveries[0]
+    numbered = tuple(
+        None if each.producer is None or each.number is None else (each.producer, each.number) for each in deliveries
+    )
+    return Batch(
+        first.group,
+        first.origin,
+        first.seqno,
+        first.position,
+        first.time_us,
+        [each.payload for each in deliveries],
+        first.sent_us,
+        numbered if any(numbered) else None,
+    )
 
 
 class Batches(AsyncIterator[BatchEvent]):
@@ -92,6 +129,7 @@ class Batches(AsyncIterator[BatchEvent]):
         return self
 
     async def __anext__(self) -> BatchEvent:
+        self._reading.claim(self)
         event = await self._reading.next_batch()
         if event is None:
             raise StopAsyncIteration
@@ -108,6 +146,7 @@ class Events(AsyncIterator[Event]):
         return self
 
     async def __anext__(self) -> Event:
+        self._reading.claim(self)
         event = await self._reading.next_event()
         if event is None:
             raise StopAsyncIteration

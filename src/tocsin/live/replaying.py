@@ -51,8 +51,7 @@ class Replay:
         skip = wanted - event.position
         if skip == 0:
             return [event]
-        rest = event.payloads[skip:]
-        return [Batch(event.group, event.origin, event.seqno + skip, wanted, event.time_us, rest)]
+        return [event.rest(skip)]
 
     def end(self) -> list[BatchEvent]:
         """Journal and log are read to the edge: what they did not have of the positions before it."""

@@ -23,6 +23,7 @@ from tocsin.core.message import Record, payload_of
 from tocsin.live.heard import Delivered, Heard
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.storage import log_format
+from tocsin.live.storage.bases import Base
 from tocsin.live.storage.closed_files import ClosedFiles
 from tocsin.live.storage.log import Log
 from tocsin.live.stream import Stream
@@ -88,13 +89,28 @@ class Staging:
         elif isinstance(effect, Rollback):
             self._tell(self._stream(effect.group).rollback(effect.origin, effect.seqno))
         elif isinstance(effect, Missed):
-            if effect.origin < 0:
-                self._stream(effect.group).skip(effect.first + effect.count)
-            self._log.producers.on_missed()
-            self._tell(log_format.Missed(effect.group, effect.origin, effect.first, effect.count))
+            self.miss(effect, None)
         elif isinstance(effect, Acquaint):
             self._log.stage(log_format.Acquaint(effect.site, effect.incarnation))
             self.must_sync = True
+
+    def miss(self, effect: Missed, base: Base | None) -> None:
+        """Frames will never come. `base`: where the group's messages stand behind them, if another member has said so;
+        otherwise they are counted from here on, and repeats among what was missed are not known."""
+        group, first, count = effect.group, effect.first, effect.count
+        if effect.origin < 0:
+            self._stream(group).skip(first + count)
+        if base is None:
+            self._log.producers.on_missed()
+            self._tell(log_format.Missed(group, effect.origin, first, count))
+            return
+        stream = self._stream(group)
+        before = stream.position
+        tables = self._log.producers
+        cursors = tables.replace_cursors(group, base.cursors)
+        stream.go_on(base.position, tables.replace(group, base.table), base.pieces, cursors)
+        told = (base.position, base.table, base.pieces, base.cursors)
+        self._tell(log_format.Missed(group, effect.origin, first, count, before, *told))
 
     def _tell(self, op: log_format.View | log_format.Rollback | log_format.Missed) -> None:
         self._log.stage(op)
@@ -143,6 +159,7 @@ class Staging:
         """Groups may be created while running."""
         while len(self._streams) <= group:
             new = len(self._streams)
-            table = self._log.producers.of(new) if self._decides else None
-            self._streams.append(Stream(new, self._log.frames, table))
+            tables = self._log.producers
+            table = tables.of(new) if self._decides else None
+            self._streams.append(Stream(new, self._log.frames, table, tables.cursors_of(new)))
         return self._streams[group]

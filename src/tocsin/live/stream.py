@@ -4,6 +4,7 @@ What was delivered but is not yet part of the log (its batch is still on the way
 that a rollback, or the rest of a large message, finds the frames before it wherever they are.
 """
 
+from tocsin.core.cursors import Cursors
 from tocsin.core.errors import DecodeError
 from tocsin.core.producers import Producers
 from tocsin.live.deciding import Decided, decide
@@ -27,20 +28,26 @@ class _Delivered:
 class Stream:
     """One group's frames, at the newest step (which the log may not have yet)."""
 
-    def __init__(self, group: int, frames: LoggedFrames, producers: Producers | None = None) -> None:
-        """`producers`: the group's table, where repeats are told from the order; it stands at the newest step."""
+    def __init__(
+        self, group: int, frames: LoggedFrames, producers: Producers | None = None, cursors: Cursors | None = None
+    ) -> None:
+        """`producers`: the group's table, where repeats are told from the order; it stands at the newest step. So does
+        `cursors`."""
         self.position = frames.group(group).position  # of the next message
         self.end = frames.group(group).end  # log position of the next frame
         self.stat_broken = 0  # large messages that can never be whole here
         self.group = group
         self._frames = frames
         self._producers = producers
+        self._cursors = Cursors() if cursors is None else cursors
         self._index = frames.group(group)
         self._unpacker = Unpacker()
         self._begins = dict(self._index.unfinished)  # origin -> frame position where its unfinished messages begin
         self._over: list[_Delivered] = []  # delivered, and not yet in the log
         self._taken_back = 0  # frames of the log that are taken back, and the log does not know it yet
         self._skipped = False  # the whole log is behind a gap that the log does not know yet
+        for origin, piece in self._index.handed:
+            self._unpacker.feed(origin, piece)
         for origin, begin in sorted(self._index.unfinished.items()):
             for position in range(begin, self._index.end):
                 if self._index.about(position)[0] == origin:
@@ -57,10 +64,10 @@ class Stream:
         self, origin: int, frame: int, payload: bytes, place: tuple[int, int, int]
     ) -> tuple[log_format.Deliver, list[bytes], list[int] | None]:
         """As `deliver`; and the answers of `decide`, where producers numbered messages."""
-        number, messages, sent = self._unpacker.feed_numbered(origin, payload)
+        number, messages, sent, sent_us = self._unpacker.feed_numbered(origin, payload)
         decided: Decided | None = None
         if sent is not None and self._producers is not None:
-            decided = decide(self._producers, self.position, messages, sent)
+            decided = decide(self._producers, self._cursors, self.position, messages, sent)
             messages = decided.messages
         is_open = self._unpacker.is_open(origin)
         if is_open:
@@ -73,7 +80,20 @@ class Stream:
         dropped: tuple[tuple[int, int], ...] = () if decided is None else decided.dropped
         runs: tuple[Run, ...] = () if decided is None else decided.runs
         op = log_format.Deliver(
-            self.group, origin, frame, size, self.position, count, number, is_open, file, offset, check, dropped, runs
+            self.group,
+            origin,
+            frame,
+            size,
+            self.position,
+            count,
+            number,
+            is_open,
+            file,
+            offset,
+            check,
+            dropped,
+            runs,
+            sent_us,
         )
         self._over.append(_Delivered(origin, frame, payload, count))
         self.position += count
@@ -97,6 +117,18 @@ class Stream:
             self._rebuild(origin, number)
         begins = self._begins.get(origin, -1)
         return log_format.Rollback(self.group, origin, frame, self.position, newest.count, number, begins)
+
+    def go_on(
+        self, position: int, table: Producers, pieces: tuple[tuple[int, bytes], ...], cursors: Cursors | None = None
+    ) -> None:
+        """After `skip`: where the messages stand, as another member has said."""
+        self.position = position
+        self._producers = table
+        if cursors is not None:
+            self._cursors = cursors
+        for origin, piece in pieces:
+            self._unpacker.feed(origin, piece)
+            self._begins[origin] = self.end
 
     def skip(self, end: int) -> None:
         """Frames of the group were missed for good, up to `end`: nothing before can be taken back or completed."""

@@ -301,14 +301,15 @@ class Site:
         if self.sync_us > 0:
             self._apply_or_hold(now, self.outbox.take_all())
         else:
-            effect = self.outbox.take()
-            while effect is not None:
-                if isinstance(effect, Send):
-                    self.handled += 1
-                    self._world.transmit(now, self.site, effect.target, effect.message)
-                else:
-                    self._apply(now, effect)
-                effect = effect.following
+            first = self.outbox.first
+            if first is not None:
+                self.outbox.first = None
+                self._apply(now, first)
+                others = self.outbox.others
+                if others:
+                    self.outbox.others = []
+                    for effect in others:
+                        self._apply(now, effect)
         if self.pending and not self.paused:
             self._take_pending(now)
 

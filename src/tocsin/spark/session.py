@@ -270,6 +270,7 @@ def _classic_settings(options: SessionOptions) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.unix.domain.socket.enabled": "true",  # 30 ms of overhead a Python task instead of 56
         "spark.python.worker.reuse": "true",
+        "spark.sql.python.filterPushdown.enabled": "true",  # of `format("tocsin")`
     }
     if options.is_local:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -86,6 +86,10 @@ class Core:
         if self._fetching is not None:
             self._say(Ask(self._session))
 
+    def stop(self) -> None:
+        """Its site leaves: what it has said is said, and what others ask or do is no longer its business."""
+        self._started = False
+
     def is_whole(self) -> bool:
         return self._fetching is None
 

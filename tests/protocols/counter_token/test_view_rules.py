@@ -4,7 +4,8 @@ import msgspec
 
 from tocsin.core.rangeset import RangeSet
 from tocsin.protocols.counter_token.messages import Item, Promise, View, Voters
-from tocsin.protocols.counter_token.views import Wish, decides, is_majority, may_follow, propose, voting
+from tocsin.protocols.counter_token.seats import Wish
+from tocsin.protocols.counter_token.views import decides, is_majority, may_follow, propose, voting
 
 A, B, C, D, E = range(5)
 SITES = 5

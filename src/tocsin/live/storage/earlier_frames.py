@@ -32,6 +32,8 @@ class EarlierFrames:
             self._undo(op)
         elif isinstance(op, Missed) and op.origin < 0:
             self._group(op.group).skip(op.first + op.count)
+            if op.position >= 0:
+                self._group(op.group).go_on(op.position, op.pieces)
         elif isinstance(op, Snapshot):
             self._begin_file(op)
 

@@ -63,6 +63,11 @@ class FileWalk:
                 with contextlib.suppress(OSError):  # one of them is enough
                     self.reach = max(self.reach, decode_slot(self.header.secret, self.data(slot, SLOT_BYTES)))
 
+    def look_again(self) -> None:
+        """Somebody may have written since: what was read ahead counts no longer."""
+        self._filled = 0
+        self._size = self._disk.size(self._descriptor)
+
     def data(self, offset: int, size: int) -> memoryview:
         """Bytes of the file, fewer at its end; they count until the next call."""
         start = offset - self._at

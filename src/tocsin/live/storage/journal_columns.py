@@ -1,6 +1,7 @@
 """Rows of a journal on their way into a record batch, column by column: a frame's messages are one span, not many
 rows."""
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ _RECEIVE: Final = EVENTS.index(RECEIVE)
 
 
 class Span(msgspec.Struct, gc=False):
-    """Rows that differ in their payloads only; `seqno` and `position` are those of the first, and count up."""
+    """Rows that differ in their payloads only; numbers and `position` are those of the first, and count up."""
 
     rows: int
     time_us: int
@@ -32,21 +33,26 @@ class Span(msgspec.Struct, gc=False):
     position: int = NONE
     view: int = NONE
     size: int = NONE  # where there is no payload to tell
+    producer: int = NONE  # place among those of the batch
+    number: int = NONE  # the producer's, of the first; counts up
+    sent_us: int = NONE
 
 
 class Columns:
     """Spans of one member that wait to become a record batch."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, again: Callable[[], Identity]) -> None:
         self.rows = 0
         self._group = identity.group
         self._site = identity.site
         self._sites = identity.sites
+        self._again = again  # as it is now: sites may have been added
         self._groups = tuple(identity.groups)
         self._incarnation = identity.incarnation
         self._spans: list[Span] = []
         self._payloads: list[list[bytes]] = []  # of the deliveries among them
         self._views: dict[int, View] = {}  # of the view rows among them, by their place in `_spans`
+        self._producers: dict[str, int] = {}  # that are named in them, by name: places
 
     def add(self, span: Span) -> None:
         self._spans.append(span)
@@ -61,12 +67,19 @@ class Columns:
         self.add(span)
 
     def clear(self) -> None:
-        self._spans, self._payloads, self._views = [], [], {}
+        self._spans, self._payloads, self._views, self._producers = [], [], {}, {}
         self.rows = 0
+
+    def producer(self, name: str) -> int:
+        """Its place, for spans."""
+        return self._producers.setdefault(name, len(self._producers))
 
     def batch(self, first_order: int) -> Any:
         """All rows as a record batch."""
         spans = self._spans
+        last = max([span.origin for span in spans] + [max(view.members, default=0) for view in self._views.values()])
+        if last >= len(self._sites):
+            self._sites = self._again().sites
         lengths = _values(spans, "rows")
         which = np.repeat(np.arange(len(spans)), lengths)  # by row: its span
         within = np.arange(self.rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -85,12 +98,16 @@ class Columns:
             "size": pa.array(size.astype(np.int32), mask=size == NONE),
             "position": _counted(_values(spans, "position")[which], within),
             "view": _counted(_values(spans, "view")[which], 0),
+            "sent_us": _counted(_values(spans, "sent_us")[which], 0),
             "payload": payload,
         }
         if self._incarnation > FIRST_INCARNATION:  # as in simulated traces: only where a site had another disk
             columns["incarnation"] = pa.repeat(str(self._incarnation), self.rows)
         if (event == _RECEIVE).any():
             columns["kind"] = _names(np.where(event == _RECEIVE, 0, NONE), (DATA,))
+        if self._producers:
+            columns["producer"] = _names(_values(spans, "producer")[which], tuple(self._producers))
+            columns["number"] = _counted(_values(spans, "number")[which], within)
         if self._views:
             columns |= self._view_columns(which)
         arrays = [

@@ -5,14 +5,17 @@ ended without a word, or was closed without leaving, is a crash; where the next 
 of a later incarnation begins with `retained`: what the site noted on a disk that is lost is missing.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
+from tocsin.core.cursors import is_cursor
 from tocsin.core.machine import FIRST_INCARNATION
+from tocsin.live.frame_format import Run, runs_of
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage.earlier_frames import EarlierFrames
-from tocsin.live.storage.identity import Identity
+from tocsin.live.storage.identity import Identity, read_identity
 from tocsin.live.storage.journal_columns import NONE, Columns, Span
 from tocsin.live.storage.log_format import (
     Broadcast,
@@ -59,9 +62,9 @@ class RowMaker:
     it needs of older ones it finds in the log."""
 
     def __init__(self, identity: Identity, log: LogReader) -> None:
-        self._site = identity.sites.index(identity.site)
+        self._site = identity.own_number()
         self._is_renewed = identity.incarnation > FIRST_INCARNATION
-        self._columns = Columns(identity)  # of the rows that wait
+        self._columns = Columns(identity, lambda: read_identity(log.site_dir))  # of the rows that wait
         self._bytes = 0  # of the frames that they came in
         self._unpackers: dict[int, Unpacker] = {}  # by group
         self._earlier = EarlierFrames(log)
@@ -103,29 +106,48 @@ class RowMaker:
         elif isinstance(op, Rollback):
             self._feed_rollback(time_us, op)
         elif isinstance(op, Missed):
-            seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
-            self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
-            if op.origin < 0:
-                self._unpackers.pop(op.group, None)  # nothing before can be completed
+            self._feed_missed(time_us, op)
         else:
             self._feed_rare(time_us, op)
         self._time_us = max(self._time_us, time_us)
 
     def _feed_delivery(self, time_us: int, op: Deliver, frame: bytes) -> None:
-        number, messages = self._unpacker(op.group).feed(op.origin, frame)
+        number, messages, sent, sent_us = self._unpacker(op.group).feed_numbered(op.origin, frame)
         self._bytes += len(frame)
+        sent_us = sent_us or NONE
+        runs = () if sent is None else runs_of(sent)
         first, position = 0, op.position
         for end, answer in (*op.dropped, (len(messages), NONE)):
-            if end > first:
-                span = Span(end - first, time_us, _DELIVER, op.group, op.origin, number + first, position, self._view)
-                self._columns.add_deliveries(span, messages[first:end])
+            for start, stop, producer, which in pieces_between(first, end, runs):
+                span = Span(stop - start, time_us, _DELIVER, op.group, op.origin, number + start, position, self._view)
+                span.producer, span.number = (self._columns.producer(producer), which) if producer else (NONE, NONE)
+                span.sent_us = sent_us
+                self._columns.add_deliveries(span, messages[start:stop])
                 self._next_order += span.rows
                 position += span.rows
             if end < len(messages):  # it repeats what has that position, or is too old to tell
                 size = len(messages[end])
-                self._add(Span(1, time_us, _DUPLICATE, op.group, op.origin, number + end, answer, self._view, size))
+                span = Span(1, time_us, _DUPLICATE, op.group, op.origin, number + end, answer, self._view, size)
+                repeated = None if sent is None else sent[end]
+                if repeated is not None and not is_cursor(repeated[0]):
+                    span.producer, span.number = self._columns.producer(repeated[0]), repeated[1]
+                span.sent_us = sent_us
+                self._add(span)
             first = end + 1
         self._positions[op.group] = op.position + op.count
+
+    def _feed_missed(self, time_us: int, op: Missed) -> None:
+        if op.position >= 0:  # messages of the group, and exactly these
+            count = op.position - op.before
+            self._add(Span(min(count, 1), time_us, _MISSED, op.group, NONE, NONE, op.before, NONE, count))
+            self._positions[op.group] = op.position
+        else:
+            seqno, position = (op.first, self._positions.get(op.group, 0)) if op.origin >= 0 else (NONE, op.first)
+            self._add(Span(1, time_us, _MISSED, op.group, op.origin, seqno, position, NONE, op.count))
+        if op.origin < 0:
+            self._unpackers.pop(op.group, None)  # nothing before can be completed, but for what was handed over
+        for origin, frame in op.pieces:
+            self._unpacker(op.group).feed(origin, frame)
 
     def _feed_rollback(self, time_us: int, op: Rollback) -> None:
         for index in reversed(range(op.count)):
@@ -159,6 +181,8 @@ class RowMaker:
             unpacker = self._unpacker(group)
             for origin, begins in state.unfinished:
                 if not unpacker.is_open(origin):
+                    for frame in [each for of, each in state.handed if of == origin]:
+                        unpacker.feed(origin, frame)
                     for frame in self._earlier.read(group, origin, begins):
                         unpacker.feed(origin, frame)
 
@@ -188,6 +212,24 @@ class RowMaker:
         self._columns.clear()
         self._bytes = 0
         return batches
+
+
+def pieces_between(first: int, end: int, runs: Sequence[Run]) -> list[tuple[int, int, str, int]]:
+    """Messages `first` up to `end` of a frame, cut where producers' runs begin and end: start, stop, and the producer
+    ("": none) with its number for the one at the start."""
+    found: list[tuple[int, int, str, int]] = []
+    at = first
+    for run in runs:
+        start, stop = max(run.index, first), min(run.index + run.count, end)
+        if start >= stop:
+            continue
+        if at < start:
+            found.append((at, start, "", 0))
+        found.append((start, stop, run.producer, run.number + start - run.index))
+        at = stop
+    if at < end:
+        found.append((at, end, "", 0))
+    return found
 
 
 _BROADCAST, _DELIVER, _ROLLBACK, _VIEW, _CRASH, _RECOVER, _RECEIVE, _MISSED, _LEAVE, _RETAINED, _DUPLICATE = map(

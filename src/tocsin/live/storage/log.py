@@ -238,7 +238,10 @@ class Log:
         self._snapshot_end = sum(sizes)
         who = self.knowledge.state()
         tables, is_whole = self.producers.state(), self.producers.whole
-        snapshot = Snapshot(self.life, self.next_number, self.view, groups, sizes, checks, who, tables, is_whole)
+        cursors = self.producers.cursors_state()
+        snapshot = Snapshot(
+            self.life, self.next_number, self.view, groups, sizes, checks, who, tables, is_whole, cursors
+        )
         self._staged.put_first(snapshot, records)
         return header
 
@@ -314,6 +317,8 @@ class Log:
             elif isinstance(op, Missed):
                 if op.origin < 0:
                     self.frames.group(op.group).skip(op.first + op.count)
+                if op.position >= 0:
+                    self.frames.group(op.group).go_on(op.position, op.pieces)
             elif isinstance(op, (Checkpoint, Snapshot)):
                 self.records.replace(op, file, offset)
                 offset += self.records.size_bytes

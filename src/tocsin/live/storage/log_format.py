@@ -29,7 +29,8 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False):
     offset: int = 0  # in that file
     check: int = 0  # of the bytes
     dropped: tuple[tuple[int, int], ...] = ()  # repeats of producers' numbers: place in the frame, position or TOO_OLD
-    runs: tuple[Run, ...] = ()  # of the messages that took a position: those that producers numbered
+    runs: tuple[Run, ...] = ()  # of the messages that took a position, those that producers numbered; and cursors
+    sent_us: int = 0  # when the messages that end in it were sent, by the origin's clock; 0: it did not say
 
 
 class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
@@ -45,10 +46,18 @@ class Rollback(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False):
 
 
 class Missed(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False):
+    """Frames that will never come: of an origin, or (-1) of the group. Of the group's, another member may have said
+    where its messages stand behind them (`bases.py`)."""
+
     group: int
     origin: int
     first: int
     count: int
+    before: int = -1  # of the next message here, when they were missed
+    position: int = -1  # of the next message after them; -1: nobody has said so
+    table: bytes = b""  # of producers, after them
+    pieces: tuple[tuple[int, bytes], ...] = ()  # of large messages that end after them: origin and frame
+    cursors: bytes = b""  # of consumers at doors, after them
 
 
 class View(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False):
@@ -128,6 +137,7 @@ class GroupState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     end: int  # next frame position
     position: int  # next message position
     unfinished: tuple[tuple[int, int], ...]  # (origin, frame position where its unfinished large message begins)
+    handed: tuple[tuple[int, bytes], ...] = ()  # pieces of these from before the log began: origin and frame
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
@@ -142,6 +152,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag=11, gc=False):
     who: Who | None = None
     tables: tuple[bytes, ...] = ()  # by group: of producers, as they are after the batch that this is in
     is_whole: bool = True  # of these: nothing of the order was missed here
+    cursors: tuple[bytes, ...] = ()  # by group: of consumers at doors, as the tables
 
 
 Op = (

@@ -16,6 +16,8 @@ from tocsin.live.storage.file_walk import FileWalk, log_files, read_header
 from tocsin.live.storage.log_format import Deliver, Op, Snapshot
 from tocsin.live.storage.marks import read_marks
 
+BatchEnd = tuple[int, int]  # offset behind a batch of operations, and its checksum
+
 
 class Noted(NamedTuple):
     """An operation of the log."""
@@ -32,6 +34,7 @@ class LogReader:
 
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self._folder = folder
+        self.site_dir = folder.parent  # of the member whose log it is
         self._disk = Disk() if disk is None else disk
 
     def files(self) -> list[int]:
@@ -80,6 +83,49 @@ class LogReader:
                     raise Damaged(f"{log_path(self._folder, file)}: offset {walk.end}: damaged up to offset {needed}")
         finally:
             frames.close()
+
+    def read_on(self, file: int, at: BatchEnd | None) -> Iterator[tuple[list[Noted], BatchEnd]]:
+        """What a file says behind a batch (None: from its beginning), batch by batch, and where each ends. Errors as of
+        `read`, and what was read counts only when all was read."""
+        limit = self._ended(file)
+        needed = limit if limit >= 0 else self._synced(file)
+        frames = _Frames(self._disk, self._folder)
+        try:
+            with self._walk(file) as walk:
+                if at is not None:
+                    walk.end, walk.check = at
+                if walk.header is not None:
+                    for batch, damaged in walk.batches():
+                        if 0 <= limit <= batch.offset or (damaged and batch.end > needed):
+                            break  # cut here, or being written
+                        if damaged:
+                            self._require_there(walk, limit)
+                            path = log_path(self._folder, file)
+                            raise Damaged(f"{path}: offset {batch.offset}: contents are damaged")
+                        yield list(self._noted(walk, batch, frames, True)), (batch.end, batch.check)
+                frames.require_there()
+                self._require_there(walk, limit)
+                if walk.end < needed or (walk.header is None and needed > 0):
+                    raise Damaged(f"{log_path(self._folder, file)}: offset {walk.end}: damaged up to offset {needed}")
+        finally:
+            frames.close()
+
+    def go_on(self, walk: FileWalk) -> Iterator[Noted]:
+        """What a file says behind where a walk stands, up to what is not there yet. FileNotFoundError as of `read`."""
+        frames = _Frames(self._disk, self._folder)
+        try:
+            for batch, damaged in walk.batches():
+                if damaged:
+                    return  # it is being written
+                noted = list(self._noted(walk, batch, frames, True))
+                frames.require_there()
+                yield from noted
+        finally:
+            frames.close()
+
+    def ended(self, file: int) -> int:
+        """Where a file ended, as the next one says; -1 if there is none."""
+        return self._ended(file)
 
     def _batches(
         self, walk: FileWalk, limit: int, needed: int, frames: "_Frames", with_frames: bool

@@ -23,6 +23,7 @@ class GroupIndex:
         self.trimmed = 0  # the protocol needs nothing below
         self.position = 0  # next message position
         self.unfinished: dict[int, int] = {}  # origin -> frame position where its unfinished large message begins
+        self.handed: tuple[tuple[int, bytes], ...] = ()  # pieces of these that another member has handed over
         self._ended: deque[tuple[int, int]] = deque()  # of large messages: positions of the last and the first piece
         self._where = array("Q")  # file number and offset
         self._size = array("I")
@@ -36,9 +37,10 @@ class GroupIndex:
         self.base = self.end = self.trimmed = state.end
         self.position = state.position
         self.unfinished = dict(state.unfinished)
+        self.handed = state.handed
 
     def state(self) -> GroupState:
-        return GroupState(self.end, self.position, tuple(sorted(self.unfinished.items())))
+        return GroupState(self.end, self.position, tuple(sorted(self.unfinished.items())), self.handed)
 
     def append(self, op: Deliver, file: int, offset: int) -> None:
         if op.file >= 0:
@@ -53,6 +55,8 @@ class GroupIndex:
             self.unfinished.setdefault(op.origin, self.end)
         elif op.origin in self.unfinished:
             self._ended.append((self.end, self.unfinished.pop(op.origin)))
+            if self.handed:
+                self.handed = tuple([each for each in self.handed if each[0] != op.origin])
         self.end += 1
         self.position += op.count
 
@@ -74,9 +78,16 @@ class GroupIndex:
         """Go on at a later frame position."""
         self.base = self.end = self.trimmed = position
         self.unfinished.clear()
+        self.handed = ()
         self._ended.clear()
         for column in (self._where, self._size, self._origin, self._frame, self._count, self._check):
             del column[:]
+
+    def go_on(self, position: int, pieces: tuple[tuple[int, bytes], ...]) -> None:
+        """After `skip`: where the messages stand, as another member has said."""
+        self.position = position
+        self.handed = pieces
+        self.unfinished = {origin: self.end for origin, _ in pieces}
 
     def needed_from(self, trimmed: int) -> int:
         """The oldest frame that is needed when the protocol needs none below `trimmed`, which never falls: messages are

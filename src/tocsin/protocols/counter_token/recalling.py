@@ -100,6 +100,7 @@ class Recalling:
         self._voting.in_doubt = False
         self._order.note_view(view.ballot, list(view.members))
         self._context.sit_down(view)
+        self._context.learn_seats(view)
         self._order.enter(view)
         self._order.lagging = True
 

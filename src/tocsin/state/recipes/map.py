@@ -1,9 +1,11 @@
 """A map that all members share."""
 
 import asyncio
+from collections import deque
 from typing import Final, Self
 
 from tocsin.core.errors import InputError
+from tocsin.live.errors import Closed
 from tocsin.state.recipes.map_state import MapState
 from tocsin.state.recipes.objects import Objects
 from tocsin.state.recipes.using import Using
@@ -49,36 +51,53 @@ class Map:
 
     def watch(self) -> "Watch":
         """Changes from now on, in order: `async for key, value in map.watch()`; None: deleted."""
-        return Watch(self._state)
+        return Watch(self._using.replica, self._state)
 
 
 class Watch:
-    """See `Map.watch`. Ends by `close`, or when who watches has fallen behind by `WATCHED_MAX` changes."""
+    """See `Map.watch`. Ends by `close` and with the replica; with an error, if who watches has fallen behind by
+    `WATCHED_MAX` changes, or the replica has failed."""
 
-    def __init__(self, state: MapState) -> None:
+    def __init__(self, replica: Replica[Objects], state: MapState) -> None:
+        self._replica = replica
         self._state = state
-        self._changes: asyncio.Queue[tuple[bytes, bytes | None] | None] = asyncio.Queue()
+        self._changes: deque[tuple[bytes, bytes | None]] = deque()
+        self._told: asyncio.Future[None] | None = None  # of who waits
         self._is_open = True
+        self._fell_behind = False
         state.listeners.add(self._on_change)
 
     def _on_change(self, change: tuple[bytes, bytes | None]) -> None:
-        self._changes.put_nowait(change)
-        if self._changes.qsize() > WATCHED_MAX:
+        self._changes.append(change)
+        if len(self._changes) > WATCHED_MAX:
+            self._fell_behind = True
             self.close()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._told is not None and not self._told.done():
+            self._told.set_result(None)
 
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
             self._state.listeners.remove(self._on_change)
-            self._changes.put_nowait(None)
+            self._wake()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> tuple[bytes, bytes | None]:
-        change = await self._changes.get()
-        if change is not None:
-            return change
-        if self._changes.empty() and not self._is_open:
+        while not self._changes and self._is_open:
+            self._told = asyncio.get_running_loop().create_future()
+            try:
+                await self._replica.wait(self._told)
+            except Closed:
+                self.close()
+            finally:
+                self._told = None
+        if self._fell_behind:
+            raise InputError(f"watch: fell behind by more than {WATCHED_MAX} changes; look at the map and watch again")
+        if not self._changes:
             raise StopAsyncIteration
-        raise InputError(f"watch: fell behind by more than {WATCHED_MAX} changes; look at the map and watch again")
+        return self._changes.popleft()

@@ -1,8 +1,8 @@
 """`format("tocsin")` over data folders against Spark's own Parquet source on the same rows, and `tocsin watch`.
 
-One session, the same rows of 100 bytes, one run; ratios, not seconds. The bars: a stream at least 0.6 of the rows per second
-of Spark's file source, a table at least 0.7 of `spark.read.parquet`, a watch over three members at least a third of the
-stream's own rate.
+One session, the same rows of 100 bytes, one run; ratios, not seconds. The bars: a stream at least 0.6 of the rows a
+second of Spark's file source, a table at least 0.7 of `spark.read.parquet`, a watch over three members at least a third
+of the stream's own rate.
 
     python -m benchmarks.streams                       10 million rows; 10 minutes, 4 GB of disk
     python -m benchmarks.streams --rows 1000000        a quick look

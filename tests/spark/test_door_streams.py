@@ -123,9 +123,7 @@ def test_an_epoch_that_comes_again_is_published_once(spark: "SparkSession", door
     assert any(name.startswith("etl-7/") and name.endswith("/0") and len(name) == 44 for name in names), names
 
 
-def test_rows_with_numbers_are_published_once_by_any_query(
-    spark: "SparkSession", doors: Doors, tmp_path: Path
-) -> None:
+def test_rows_with_numbers_are_published_once_by_any_query(spark: "SparkSession", doors: Doors, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     lines = [f'{{"payload": "n-{row:05d}", "n": {row}}}' for row in range(2_500)]

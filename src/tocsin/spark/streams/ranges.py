@@ -1,7 +1,7 @@
 """Reading what a task was given: positions of a group, in order and without a hole, from whoever has them; or orders of
 a log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -62,12 +62,13 @@ def _positions(reading: Reading, share: Share) -> Iterator[Any]:
     """Positions first to end, each once. Where a member turns out not to have one, another is asked."""
     group = share.group or ""
     at = share.first
+    columns = {*reading.schema.names, *(condition.column for condition in reading.conditions), "position"}
     waiting = [share]
     looks = 0
     while at < share.end:
         before = at
         for each in waiting:
-            for batch in _delivered(each._replace(first=at)):
+            for batch in _delivered(each._replace(first=at), columns):
                 yield batch
                 at += batch.num_rows
             if at < each.end:
@@ -107,10 +108,10 @@ def _found(folders: list[str], group: str, first: int, end: int) -> tuple[list[S
     return [], [(first, max(following, first + 1))]
 
 
-def _delivered(share: Share) -> Iterator[Any]:
+def _delivered(share: Share, columns: Collection[str] = ("position",)) -> Iterator[Any]:
     """The deliveries of a share, up to the first that is not there."""
     at = share.first
-    for batch in _some(share):
+    for batch in _some(share, columns):
         positions = batch.column("position").to_numpy()
         expected = np.arange(at, at + len(positions))
         if not np.array_equal(positions, expected):
@@ -122,8 +123,8 @@ def _delivered(share: Share) -> Iterator[Any]:
         at += len(positions)
 
 
-def _some(share: Share) -> Iterator[Any]:
-    """The deliveries of a share that are there."""
+def _some(share: Share, columns: Collection[str] = ("position",)) -> Iterator[Any]:
+    """The deliveries of a share that are there, some of their columns."""
     try:
         for batch in segment_batches(share.segment):
             mask = pc.equal(batch.column("event"), DELIVER)
@@ -131,7 +132,8 @@ def _some(share: Share) -> Iterator[Any]:
             position = batch.column("position")
             mask = pc.and_(mask, pc.greater_equal(position, share.first))
             mask = pc.and_(mask, pc.less(position, share.end))
-            chosen = _chosen(batch, mask.fill_null(False))
+            wanted = batch.select([name for name in batch.schema.names if name in columns])
+            chosen = _chosen(wanted, mask.fill_null(False))
             if chosen.num_rows:
                 yield chosen
     except FileNotFoundError:

@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def measure(session: Any, folder: Path, rows: int, watched: int, rounds: int) -> dict[str, Any]:
-    table = best(rounds, lambda _: read(session.read.format("tocsin").load(str(folder / "data")), rows))
+    table = best(rounds, lambda _: read(ours_of(session).load(str(folder / "data")), rows))
     parquet = best(rounds, lambda _: read(session.read.parquet(str(folder / "parquet")), rows))
     ours = session.readStream.format("tocsin").option("maxRecordsPerBatch", str(BATCH_FILES * FILE_ROWS))
     schema = session.read.parquet(str(folder / "parquet")).schema
@@ -77,6 +77,11 @@ def measure(session: Any, folder: Path, rows: int, watched: int, rounds: int) ->
         "ratio": {name: round(each, 3) for name, each in ratio.items()},
         "driver_max_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
     }
+
+
+def ours_of(session: Any) -> Any:
+    """With the columns that the question needs: Parquet's reader finds them out by itself."""
+    return session.read.format("tocsin").schema("position bigint, payload binary")
 
 
 def best(rounds: int, run: Callable[[int], None]) -> float:

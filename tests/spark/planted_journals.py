@@ -1,5 +1,6 @@
 """Violations planted in the journals of stopped members."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def swap_deliveries(site_dir: Path) -> None:
         if len(both):
             at = int(both[len(both) // 2])
             pair = (int(delivered[at]), int(delivered[at + 1]))
-            rewrite(site_dir, number, lambda rows: change(rows, pair))
+            rewrite(site_dir, number, partial(change, at=pair))
             return
     raise AssertionError("one origin only")
 

@@ -22,13 +22,14 @@ MAY_IMPORT = {  # folder: the folders of the package that it may import besides 
     "sim": {"core", "planning", "protocols", "traces", "properties"},
     "live": {"core", "planning", "protocols", "traces"},
     "state": {"core", "protocols", "live"},
+    "backups": {"core", "protocols", "traces", "live", "state"},
     "door": {"core", "traces", "live"},
     "spark": {"core", "planning", "protocols", "traces", "properties", "sim", "live", "door"},
 }
 ABOVE_ALL = {"cli"}  # may import everything, and nothing imports it
 MAY_IMPORT_BESIDE = {  # sub-folder: what of its own folder it may import besides itself; other folders, as above
-    "live/wire": {"clock", "errors", "group_config", "known", "register"},
-    "live/storage": {"errors", "frame_format", "known", "packing"},
+    "live/wire": {"clock", "errors", "group_config", "known", "register", "seating"},
+    "live/storage": {"errors", "frame_format", "known", "packing", "seating"},
     "live/doorway": {"broadcasting", "errors", "frame_format", "group_config", "incoming", "receipts", "storage"},
     "live/operations": {
         "broadcasting",
@@ -60,6 +61,7 @@ STATE_KNOWS_OF_LIVE = {  # the member's public face; and the disk, and what was 
     "tocsin.live.errors",
     "tocsin.live.events",
     "tocsin.live.group_config",
+    "tocsin.live.joining",
     "tocsin.live.member",
     "tocsin.live.storage.disk",
     "tocsin.live.storage.journal",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         PortTaken,
         ProtocolFailed,
         Regressed,
+        Removed,
         StorageFailed,
         TimedOut,
         TooLarge,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
         Unknown,
     )
     from tocsin.live.events import Batch, Delivery, Missed, Rollback, View
-    from tocsin.live.member import Member, join
+    from tocsin.live.joining import join
+    from tocsin.live.member import Member
     from tocsin.live.receipts import Receipt
     from tocsin.properties.report import Report, Verdict
     from tocsin.proving import audit, check
@@ -64,6 +66,7 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "PortTaken",
         "ProtocolFailed",
         "Regressed",
+        "Removed",
         "StorageFailed",
         "TimedOut",
         "TooLarge",
@@ -71,7 +74,8 @@ _HOMES = {  # imported when first asked for: `import tocsin` stays light
         "Unknown",
     ),
     "tocsin.live.events": ("Batch", "Delivery", "Missed", "Rollback", "View"),
-    "tocsin.live.member": ("Member", "join"),
+    "tocsin.live.joining": ("join",),
+    "tocsin.live.member": ("Member",),
     "tocsin.live.receipts": ("Receipt",),
     "tocsin.properties.report": ("Report", "Verdict"),
     "tocsin.proving": ("audit", "check"),
@@ -102,6 +106,7 @@ __all__ = [
     "ProtocolFailed",
     "Receipt",
     "Regressed",
+    "Removed",
     "Replica",
     "Report",
     "Rollback",

@@ -18,6 +18,7 @@ from tocsin.live import member as live
 from tocsin.live.backlog import Slow
 from tocsin.live.consuming import After
 from tocsin.live.events import Event
+from tocsin.live.joining import join as live_join
 from tocsin.live.receipts import Receipt as LiveReceipt
 from tocsin.state import replica as replicas
 from tocsin.state.background import in_background
@@ -261,7 +262,7 @@ def join(
     inject: str = "",
 ) -> Member:
     """See `tocsin.join`; to be used by `with`."""
-    return Member(live.join(group, site, consumer=consumer, after=after, slow=slow, inject=inject))
+    return Member(live_join(group, site, consumer=consumer, after=after, slow=slow, inject=inject))
 
 
 def replicate(

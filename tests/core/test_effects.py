@@ -51,17 +51,15 @@ def test_a_machine_may_go_on_changing_its_lists() -> None:
     assert isinstance(view, View) and view.members == [1, 2]
 
 
-def test_the_effects_of_a_step_lead_from_one_to_the_next() -> None:
+def test_a_step_is_taken_whole_and_once() -> None:
     effects = Effects()
     for target in range(3):
         effects.send(target, Word("x"))
-    targets: list[int] = []
-    effect = effects.take()
-    while effect is not None:
-        assert isinstance(effect, Send)
-        targets.append(effect.target)
-        effect = effect.following
-    assert targets == [0, 1, 2]
+    taken = effects.take_all()
+    assert [effect.target for effect in taken if isinstance(effect, Send)] == [0, 1, 2]
+    assert effects.take_all() == []
+    effects.send(3, Word("y"))
+    assert len(effects.take_all()) == 1 and len(taken) == 3
 
 
 def test_a_step_may_have_very_many_effects() -> None:

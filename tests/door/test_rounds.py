@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -78,7 +79,7 @@ class Reader(threading.Thread):
 
     def _read(self, client: tocsin.Client) -> None:
         """A consumer comes anew after some batches, and goes on from its cursor at another door."""
-        after = "start" if self._consumer else len(self.rows) - 1
+        after: Literal["start"] | int = "start" if self._consumer else len(self.rows) - 1
         reading = client.read(after=after, follow=True, consumer=self._consumer)
         for batches, batch in enumerate(reading, 1):
             found = batch.column("position").to_pylist()
@@ -136,12 +137,13 @@ def run_rounds(folder: Path, rounds: int) -> dict[str, int]:
         wait_open(urls)
         publishers = [Publisher("numbered", urls, True), Publisher("plain", urls[1:] + urls[:1], False)]
         readers = [Reader(urls[2:] + urls[:2], None), Reader(urls, "billing")]
-        for thread in [*publishers, *readers]:
+        threads: list[Publisher | Reader] = [*publishers, *readers]
+        for thread in threads:
             thread.start()
         wait_until("something is published", lambda: all(each.acknowledged for each in publishers))
         for kind in faults(group, rounds):
             happened[kind] = happened.get(kind, 0) + 1
-            stopped = [each.error for each in [*publishers, *readers] if each.error is not None]
+            stopped = [each.error for each in threads if each.error is not None]
             if stopped:
                 raise stopped[0]
             done = [len(each.acknowledged) for each in publishers]

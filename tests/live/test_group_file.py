@@ -91,7 +91,6 @@ def test_settings_tell_files_apart_by_name(tmp_path: Path) -> None:
     )
     ours, theirs = group.settings(), other.settings()
     assert {name for name in ours | theirs if ours.get(name) != theirs.get(name)} == {
-        "founders",
-        "groups.all",
+        "founders",  # and not "groups.all": it is of all, however many they become
         "options.reissue_us",  # the other is as usual, and says nothing
     }

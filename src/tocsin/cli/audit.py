@@ -139,8 +139,9 @@ class _Call:
         if given is not None:
             yield given
         elif self._options.is_local:
-            with tempfile.TemporaryDirectory(prefix="tocsin-audit-") as folder:
-                yield folder
+            from pyspark import SparkFiles
+
+            yield tempfile.mkdtemp(dir=SparkFiles.getRootDirectory())  # ends with Spark, however that ends
         else:
             yield None
 

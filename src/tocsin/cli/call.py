@@ -25,8 +25,11 @@ VERBS = {  # purpose: verb: what it does
         "join": "be a member of a live group: lines in, deliveries out",
         "status": "ask a running member how it is; change its injected faults or keys",
         "groups": "who is in which group; change that while the members run",
+        "members": "who votes; add, remove and move members while the group runs",
         "doctor": "check a group's file, ports, keys, network path and disk, and name the cure",
         "journal": "print a member's journal, or turn journals into a trace",
+        "backup": "a group's order and state into one file",
+        "restore": "a new group with the order and the state of a backup",
         "scrub": "read everything that members have on disk, and name what is damaged",
     },
     "come in by a door": {
@@ -49,18 +52,8 @@ VERBS = {  # purpose: verb: what it does
     },
 }
 
-IN_ORDER = {
-    "showcase",
-    "keygen",
-    "join",
-    "journal",
-    "simulate",
-    "sweep",
-    "swarm",
-    "reproduce",
-    "audit",
-    "watch",
-}  # at Ctrl-C
+ON_SPARK = {"sweep", "reproduce", "audit", "watch"}
+IN_ORDER = {"showcase", "keygen", "join", "journal", "simulate", "swarm", *ON_SPARK}  # at Ctrl-C
 
 EXAMPLES = """\
 first steps:
@@ -114,6 +107,7 @@ def _answer(words: list[str], verb: str | None, interrupts: Interrupts) -> int:
         parser.print_help()
         return 2
     interrupts.at_once = interrupts.at_once and parsed.verb not in IN_ORDER
+    interrupts.is_on_spark = parsed.verb in ON_SPARK
     return _run(parsed)
 
 

@@ -4,7 +4,9 @@ A verb that has something to put in order (a trace to close, processes to end) g
 that wherever it happens to be; in the middle of an import it may come out as some other error, and where an object is
 taken away it is lost. So every other verb, and every one that has not begun, ends at once: there is nothing to put in
 order. A verb that computes does so in a child process, as there may be compiled code for minutes in which Python does
-not look for signals; the child dies of Ctrl-C without being asked.
+not look for signals; the child dies of Ctrl-C without being asked. A verb on Spark puts in order what it can in a
+second: PySpark waits for its jobs, and they for what a task is doing. The JVM sees that this process is gone, and ends
+with its workers and temporary files.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 INTERRUPTED = 130
+TIDYING_SECONDS = 1.0  # that a verb on Spark has for putting things in order
 ENVIRONMENT = 3  # the exit code of `EnvironmentMissing`
 
 
@@ -30,6 +33,7 @@ class Interrupts:
         self.said = said
         self.pressed = False
         self.at_once = is_process  # ends the process; only where that is ours
+        self.is_on_spark = False  # of the verb
         self._is_process = is_process
         self._is_ours = False
         self._child: int | None = None
@@ -53,11 +57,23 @@ class Interrupts:
         if self.at_once:
             if self._child is not None:
                 os.kill(self._child, signal.SIGKILL)
-            self.say()
-            os._exit(INTERRUPTED)
+            self._end()
+        if self.is_on_spark and self._is_process:
+            self._end_soon()
         if "logging" in sys.modules:
             sys.modules["logging"].disable()  # libraries log what the interrupt tore as errors of theirs
         raise KeyboardInterrupt
+
+    def _end_soon(self) -> None:
+        from threading import Timer
+
+        end = Timer(TIDYING_SECONDS, self._end)
+        end.daemon = True
+        end.start()
+
+    def _end(self) -> None:
+        self.say()
+        os._exit(INTERRUPTED)
 
     def say(self) -> None:
         """The line. A progress bar that was cut short is wiped off, and the cursor that it hid is shown again."""

@@ -19,7 +19,8 @@ from tocsin.core.errors import InputError
 from tocsin.live.errors import NotPrimary
 from tocsin.live.frame_format import MESSAGE_BYTES_MAX
 from tocsin.live.group_config import Group
-from tocsin.live.member import LEAVE_SECONDS_MAX, Member, join
+from tocsin.live.joining import join
+from tocsin.live.member import LEAVE_SECONDS_MAX, Member
 from tocsin.live.receipts import Receipt
 
 EXAMPLES = """\
@@ -213,7 +214,7 @@ async def _read(member: Member, to: str | None, reach: float | None, binary: boo
     async for messages in _messages(binary):
         if reach is not None:
             for message in messages:
-                last = await member.broadcast(message, to, reach)
+                last = await member.broadcast(message, to, reach=reach)
             continue
         while True:
             try:

@@ -8,11 +8,13 @@ and any later ballot can only propose the same again.
 Ballots are compared as numbers, and each belongs to one site: no two sites ask in the same one.
 """
 
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from tocsin.core.machine import SiteId
 
 V = TypeVar("V")
+
+EPOCH_BALLOTS: Final = 1 << 40  # of one epoch
 
 
 class Ballots(Generic[V]):
@@ -50,3 +52,8 @@ class Ballots(Generic[V]):
         self.promised = 0
         self.voted_in = 0
         self.voted = None
+
+
+def epoch_of(ballot: int) -> int:
+    """Ballots of a later epoch, which a recovery that accepts losses begins, are above all of those before."""
+    return ballot // EPOCH_BALLOTS

@@ -13,27 +13,26 @@ from tocsin.core.machine import GroupId, Micros, Outbox, SiteId
 from tocsin.core.message import Message, Record
 
 
+@mypyc_attr(acyclic=True)
 class Effect:
-    """One request of a machine; never changed once made."""
-
-    following: "Effect | None" = None  # the next of the same step
+    """One request of a machine; never changed once made, and part of no cycle."""
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Send(Effect):
     def __init__(self, target: SiteId, message: Message) -> None:
         self.target = target
         self.message = message
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Multicast(Effect):
     def __init__(self, targets: list[SiteId], message: Message) -> None:
         self.targets = targets
         self.message = message
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class SetTimer(Effect):
     def __init__(self, timer: str, key: int, deadline: Micros) -> None:
         self.timer = timer
@@ -41,14 +40,14 @@ class SetTimer(Effect):
         self.deadline = deadline
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class CancelTimer(Effect):
     def __init__(self, timer: str, key: int) -> None:
         self.timer = timer
         self.key = key
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Deliver(Effect):
     def __init__(self, group: GroupId, origin: SiteId, seqno: int, payload: bytes) -> None:
         self.group = group
@@ -57,6 +56,7 @@ class Deliver(Effect):
         self.payload = payload
 
 
+@mypyc_attr(acyclic=True)
 class Rollback(Effect):
     def __init__(self, group: GroupId, origin: SiteId, seqno: int) -> None:
         self.group = group
@@ -64,6 +64,7 @@ class Rollback(Effect):
         self.seqno = seqno
 
 
+@mypyc_attr(acyclic=True)
 class Missed(Effect):
     def __init__(self, group: GroupId, origin: SiteId, first: int, count: int) -> None:
         self.group = group
@@ -72,6 +73,7 @@ class Missed(Effect):
         self.count = count
 
 
+@mypyc_attr(acyclic=True)
 class View(Effect):
     def __init__(self, view: int, members: list[SiteId], primary: bool) -> None:
         self.view = view
@@ -79,6 +81,17 @@ class View(Effect):
         self.primary = primary
 
 
+@mypyc_attr(acyclic=True)
+class Seats(Effect):
+    """Who may be reached, and where, as it was decided."""
+
+    def __init__(self, view: int, seats: list[tuple[SiteId, str, str]], removed: list[SiteId]) -> None:
+        self.view = view
+        self.seats = seats
+        self.removed = removed
+
+
+@mypyc_attr(acyclic=True)
 class GroupView(Effect):
     """A view of one group alone."""
 
@@ -88,17 +101,19 @@ class GroupView(Effect):
         self.members = members
 
 
-@mypyc_attr(free_list_len=1)
+@mypyc_attr(acyclic=True, free_list_len=1)
 class Persist(Effect):
     def __init__(self, record: Record) -> None:
         self.record = record
 
 
+@mypyc_attr(acyclic=True)
 class Checkpoint(Effect):
     def __init__(self, records: list[Record]) -> None:
         self.records = records
 
 
+@mypyc_attr(acyclic=True)
 class Acquaint(Effect):
     """The machine was told of a peer's new incarnation: the driver's own note of it, durable with the step."""
 
@@ -107,6 +122,7 @@ class Acquaint(Effect):
         self.incarnation = incarnation
 
 
+@mypyc_attr(acyclic=True)
 class Trim(Effect):
     def __init__(self, group: GroupId, position: int) -> None:
         self.group = group
@@ -129,48 +145,34 @@ def sent(effects: list[Effect]) -> list[tuple[SiteId, Message]]:
 class Effects(Outbox):
     """Records what a step asks for, in order. Lists are copied: a machine may go on changing its own.
 
-    The effects of a step are linked to one another: most steps have one or two, and a list for them would cost the
-    simulator a tenth of its speed. They are objects that the garbage collector knows, which mypyc's `acyclic` would
-    save: without that, a chain of more than fifty that is dropped at once, by a Ctrl-C, spoils the memory."""
+    Most steps have one effect, and a list for it would cost the simulator a tenth of its speed. Effects do not lead to
+    one another: mypyc spoils the memory when more than fifty `acyclic` objects are freed inside one another."""
 
     def __init__(self) -> None:
         self.first: Effect | None = None  # of the present step
-        self._last: Effect | None = None
-
-    def take(self) -> Effect | None:
-        """The first effect of the step that has just ended, which leads to the others."""
-        first = self.first
-        self.first = None
-        self._last = None
-        return first
+        self.others: list[Effect] = []  # … and what came after it
 
     def take_all(self) -> list[Effect]:
-        """As `take`, as a list; they are no longer linked."""
-        found: list[Effect] = []
-        effect = self.take()
-        while effect is not None:
-            found.append(effect)
-            following = effect.following
-            effect.following = None
-            effect = following
+        """The effects of the step that has just ended."""
+        if self.first is None:
+            return []
+        found = [self.first, *self.others]
+        self.first = None
+        if self.others:
+            self.others = []
         return found
 
     def _add(self, effect: Effect) -> None:
-        last = self._last
-        self._last = effect
-        if last is None:
+        if self.first is None:
             self.first = effect
         else:
-            last.following = effect
+            self.others.append(effect)
 
     def send(self, target: SiteId, message: Message) -> None:
-        effect = Send(target, message)  # as `_add`, without the call: most effects are sends
-        last = self._last
-        self._last = effect
-        if last is None:
-            self.first = effect
+        if self.first is None:  # as `_add`, without the call: most effects are sends
+            self.first = Send(target, message)
         else:
-            last.following = effect
+            self.others.append(Send(target, message))
 
     def multicast(self, targets: list[SiteId], message: Message) -> None:
         self._add(Multicast(list(targets), message))
@@ -195,6 +197,9 @@ class Effects(Outbox):
 
     def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:
         self._add(GroupView(group, view, list(members)))
+
+    def seat(self, view: int, seats: list[tuple[SiteId, str, str]], removed: list[SiteId]) -> None:
+        self._add(Seats(view, list(seats), list(removed)))
 
     def acquaint(self, site: SiteId, incarnation: int) -> None:
         """Not a machine's request: the driver notes in the step that tells a machine what it is told."""

@@ -112,6 +112,10 @@ class Outbox(ABC):
     def install_view(self, view: int, members: list[SiteId], primary: bool) -> None:
         """Tell the application who is in the group; views come in the same stream as deliveries."""
 
+    def seat(self, view: int, seats: list[tuple[SiteId, str, str]], removed: list[SiteId]) -> None:  # noqa: B027
+        """Tell the driver who may be reached, and where, as decided with a view: numbers, names, addresses. Only where
+        the driver has said who is seated at the start (`Setup.seats`)."""
+
     def install_group(self, group: GroupId, view: int, members: list[SiteId]) -> None:  # noqa: B027
         """Tell the application who is in one group from here on, where groups change; `view` numbers the change."""
 
@@ -126,6 +130,32 @@ class Outbox(ABC):
     @abstractmethod
     def trim(self, group: GroupId, position: int) -> None:
         """The protocol needs no log entry below this position any more; the owner's retention may drop it."""
+
+
+class Seating:
+    """Who decides, and who takes part."""
+
+    def __init__(
+        self,
+        view: int,
+        members: list[tuple[SiteId, int]],
+        voters: list[tuple[SiteId, int]],
+        removed: list[SiteId],
+        wanted: list[SiteId],
+        positions: list[int],
+        takes_part: bool,
+        lagging: bool,
+        epoch: int,
+    ) -> None:
+        self.view = view  # -1: none yet
+        self.members = members  # with their incarnations
+        self.voters = voters  # with the incarnations whose votes count
+        self.removed = removed
+        self.wanted = wanted  # those who are to vote as soon as they have everything
+        self.positions = positions  # by group: ordered
+        self.takes_part = takes_part  # in that view, now
+        self.lagging = lagging  # this site has not everything yet
+        self.epoch = epoch  # of the last ballot that this site has promised to vote in
 
 
 class Setup:
@@ -145,6 +175,7 @@ class Setup:
         life: int = 1,
         first_seqno: int = 0,
         in_doubt: bool = False,
+        seats: list[tuple[SiteId, str, str]] | None = None,
     ) -> None:
         self.site = site
         self.sites = sites  # every site that may ever take part: 0..sites-1
@@ -158,6 +189,7 @@ class Setup:
         self.life = life  # starts of this incarnation, this one included
         self.first_seqno = first_seqno  # smallest number that this incarnation may give to a message
         self.in_doubt = in_doubt  # what the end of its log held, and others may have seen, may be missing
+        self.seats = [] if seats is None else seats  # number, name, address of who is known; empty: all 0..sites-1 are
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -197,6 +229,11 @@ class Machine(ABC):
         """How many more broadcasts are taken now; 0 holds the application back (flow control)."""
         return ROOM_WITHOUT_LIMIT
 
+    def room_for(self, group: GroupId) -> int:
+        """As `room`, of one group: 0 also where the group has no members, or none that is there. What is for it waits,
+        and does not hold up what is for others."""
+        return self.room()
+
     def quiet(self) -> bool:
         """Whether nothing is outstanding here: everything taken was delivered, acknowledged, agreed."""
         return True
@@ -217,6 +254,19 @@ class Machine(ABC):
 
     def remove_site(self, now: Micros, site: SiteId) -> None:  # noqa: B027
         """An administrator asks that a site be a voter no more; only protocols whose entry says so can."""
+
+    def seat_site(self, now: Micros, name: str, address: str) -> None:  # noqa: B027
+        """As `add_site`, of one that has no number yet, or is no voter; the driver is told which (`Outbox.seat`)."""
+
+    def move_site(self, now: Micros, site: SiteId, address: str) -> None:  # noqa: B027
+        """An administrator says that a site will be found elsewhere."""
+
+    def recover(self, now: Micros) -> None:  # noqa: B027
+        """An administrator says that the disks of most voters are lost: those that are here go on without them."""
+
+    def seating(self) -> "Seating | None":
+        """Who votes and who takes part, as far as is known here; None where there are no voters."""
+        return None
 
     def removed(self) -> bool:
         """Whether this site was told that it is a voter no more, and takes no part for good; a view without it, not a

@@ -56,14 +56,6 @@ def fingerprint(pem: bytes) -> str:
     return ":".join(digest[at : at + 2] for at in range(0, len(digest), 2))
 
 
-def plain_fingerprint(text: str) -> str:
-    """However it was written: with or without colons, in either case."""
-    digits = text.removeprefix("sha256:").replace(":", "").strip().lower()
-    if len(digits) != 64 or any(each not in "0123456789abcdef" for each in digits):
-        raise InputError("fingerprint: expected 64 hexadecimal digits, as `tocsin keygen --door` prints them")
-    return digits
-
-
 def check_pair(cert: bytes, key: bytes, source: str) -> None:
     """Whether certificate and key belong together; one that has expired is warned of, and clients will refuse it."""
     try:

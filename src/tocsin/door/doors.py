@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import pyarrow.flight as flight
 
 from tocsin.core.errors import EnvironmentMissing, InputError
-from tocsin.door.certificates import expired, fingerprint, name_in, plain_fingerprint
 
 SCHEMES: Final = ("grpc", "grpc+tcp", "grpc+tls")
 CERTIFICATE_SECONDS: Final = 5.0  # to ask a door for its certificate
@@ -33,7 +32,9 @@ class Doors:
 
     def __init__(self, urls: str | list[str], token: str | None, pinned: str | None) -> None:
         self.urls = split_urls(urls)
-        self._pinned = None if pinned is None else plain_fingerprint(pinned)
+        self._pinned = None if pinned is None else _plain(pinned)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise InputError("connect: `token`: expected printable ASCII")
         headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
         self._headers = headers
         self._lock = threading.Lock()
@@ -82,13 +83,23 @@ class Doors:
         if parts.scheme != "grpc+tls":
             raise InputError(f"connect: `fingerprint`: expected grpc+tls://, found `{url}`")
         assert parts.hostname is not None and parts.port is not None
+        from tocsin.door.certificates import expired, fingerprint, name_in
+
         try:
             pem = ssl.get_server_certificate((parts.hostname, parts.port), timeout=CERTIFICATE_SECONDS).encode()
         except OSError as error:
             raise EnvironmentMissing(f"{url}: no certificate: {(error.strerror or str(error)).lower()}") from None
-        if plain_fingerprint(fingerprint(pem)) != self._pinned:
+        if _plain(fingerprint(pem)) != self._pinned:
             raise InputError(f"{url}: the door has another certificate: its fingerprint is {fingerprint(pem)}")
         reason = expired(pem)
         if reason:
             raise EnvironmentMissing(f"{url}: {reason}; `tocsin keygen --door` makes another")
         return flight.FlightClient(url, tls_root_certs=pem, override_hostname=name_in(pem))
+
+
+def _plain(text: str) -> str:
+    """A fingerprint, however it was written: with or without colons, in either case."""
+    digits = text.removeprefix("sha256:").replace(":", "").strip().lower()
+    if len(digits) != 64 or any(each not in "0123456789abcdef" for each in digits):
+        raise InputError("fingerprint: expected 64 hexadecimal digits, as `tocsin keygen --door` prints them")
+    return digits

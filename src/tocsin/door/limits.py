@@ -4,7 +4,7 @@ from typing import Final
 
 CALLS_MAX: Final = 256  # at the same time, over all clients; each holds a thread, a follower as long as it follows
 COMMAND_BYTES_MAX: Final = 64 << 10  # of a ticket, a descriptor or the body of an action
-MEMORY_BYTES_MAX: Final = 8 << 30  # of the door's process, address space: beyond it the process ends and starts again
+MEMORY_BYTES_MAX: Final = 6 << 30  # of the door's process, beyond which it ends, and starts again
 
 PUBLISH_ROWS_MAX: Final = 8192  # of one word to the member …
 PUBLISH_BYTES_MAX: Final = 1 << 20  # … and its payloads; a larger message goes alone

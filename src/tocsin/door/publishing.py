@@ -156,6 +156,8 @@ class Publishing:
             for batch in batches:
                 if self._error is not None or not self._put(batch):
                     break
+        except TocsinError as error:  # of a batch that is wrong: those before it are answered first
+            self.close(error)
         finally:
             self._unanswered.put(None)
             self._thread.join()

@@ -11,18 +11,15 @@ AHEAD: Final = 4  # items that are taken before they are asked for
 
 
 class Pulling:
-    """`take` gives the next item, and raises StopIteration at the end."""
+    """`take` gives the next item; None, or an error (StopIteration, too), is the last."""
 
-    def __init__(
-        self, take: Callable[[], Any], cancel: Callable[[], None], finish: Callable[[], None] | None = None
-    ) -> None:
-        """`cancel`: nobody wants more. `finish`: the thread's last call."""
+    def __init__(self, take: Callable[[], Any], cancel: Callable[[], None]) -> None:
         self._take = take
         self._cancel = cancel
-        self._finish = finish
         self._items: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
         self._ended = False
-        threading.Thread(target=self._run, name="tocsin-door-client", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="tocsin-door-client", daemon=True)
+        self._thread.start()
 
     def next(self, seconds: float) -> Any:
         """The next item; StopIteration at the end, TimedOut if nothing comes."""
@@ -44,12 +41,12 @@ class Pulling:
             except queue.Empty:
                 return
 
-    def _run(self) -> None:
-        self._pull()
-        if self._finish is not None:
-            self._finish()
+    def has_ended(self, seconds: float) -> bool:
+        """Whether the thread has, at the latest after so long."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
-    def _pull(self) -> None:
+    def _run(self) -> None:
         while not self._ended:
             item: tuple[Any, BaseException | None]
             try:
@@ -62,5 +59,5 @@ class Pulling:
                     break
                 except queue.Full:
                     continue
-            if item[1] is not None:
+            if item[1] is not None or item[0] is None:
                 return

@@ -16,6 +16,7 @@ PLAIN: Final = pa.schema([pa.field("payload", pa.binary())])
 NUMBERED: Final = pa.schema(
     [pa.field("payload", pa.binary()), pa.field("producer", pa.string()), pa.field("number", pa.int64())]
 )
+END_SECONDS: Final = 0.5  # for a door to end the call when the client has sent everything
 
 
 class PutStream:
@@ -26,7 +27,7 @@ class PutStream:
         self._schema = NUMBERED if is_numbered else PLAIN
         descriptor = flight.FlightDescriptor.for_command(json.dumps(command).encode())
         self._writer, reader = client.do_put(descriptor, self._schema, options)
-        self._answers = Pulling(lambda: _answer(reader), self._end_writer, self._close_writer)
+        self._answers = Pulling(lambda: _answer(reader), self._end_writer)
         self._sent: deque[int] = deque()  # rows of the batches that are not answered yet
 
     def unanswered(self) -> int:
@@ -44,6 +45,10 @@ class PutStream:
     def take(self, seconds: float) -> list[int]:
         """The positions of the oldest batch that is not answered."""
         told = self._answers.next(seconds)
+        if told is None:
+            self._end_writer()
+            self._writer.close()  # says why
+            raise Unknown("the door ended before it had answered")
         if "error" in told:
             raise error_told(told)
         rows = self._sent.popleft()
@@ -55,20 +60,19 @@ class PutStream:
         return positions
 
     def close(self) -> None:
+        """The writer belongs to whoever puts: nobody else may close it. While the door has not ended the call, closing
+        would wait for that."""
         self._answers.close()
+        if self._answers.has_ended(END_SECONDS):
+            with contextlib.suppress(pa.ArrowException, OSError):
+                self._writer.close()
 
     def _end_writer(self) -> None:
         with contextlib.suppress(pa.ArrowException, OSError):
             self._writer.done_writing()
 
-    def _close_writer(self) -> None:
-        with contextlib.suppress(pa.ArrowException, OSError):
-            self._writer.close()
 
-
-def _answer(reader: Any) -> dict[str, Any]:
+def _answer(reader: Any) -> dict[str, Any] | None:
+    """None: the door has ended the call."""
     metadata = reader.read()
-    if metadata is None:
-        raise Unknown("the door ended before it had answered")
-    told: dict[str, Any] = json.loads(metadata.to_pybytes())
-    return told
+    return None if metadata is None else json.loads(metadata.to_pybytes())

@@ -42,14 +42,14 @@ def error_from(error: BaseException, url: str) -> TocsinError:
 def _reason(whole: str, text: str) -> str:
     if "expired" in whole:
         return "the certificate of the door has expired; `tocsin keygen --door` makes another"
-    if "CERTIFICATE_VERIFY_FAILED" in whole or "Peer name" in whole or "Hostname Verification" in whole:
+    if "certificate verify failed" in whole or "Peer name" in whole or "Hostname Verification" in whole:
         return "the certificate of the door is not trusted; give its fingerprint"
     if "TooMany" in whole:
         return text.partition("TooMany: ")[2]
+    if "Ssl handshake failed" in whole or "Socket closed" in whole:
+        return "one side uses TLS and the other does not (grpc+tls:// or grpc://?), or the door has just ended"
     if "failed to connect" in whole or "Connection refused" in whole:
         return "nobody opens; is the member running, and the address right?"
-    if "Ssl handshake failed" in whole or "WRONG_VERSION_NUMBER" in whole:
-        return "one side uses TLS and the other does not: grpc+tls:// or grpc://?"
     return text or "no answer"
 
 

@@ -188,7 +188,7 @@ class Broadcasting:
 
     async def _sync(self) -> None:
         assert self._driver is not None, "something was ordered without a driver"
-        await self._driver.commits.sync()
+        await self._driver.safety.sync()
 
     def _turn(self) -> None:
         self._turn_wanted = False

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from tocsin.core.effects import CancelTimer, Effect, Effects, Missed, SetTimer
+from tocsin.core.effects import CancelTimer, Effect, Effects, Missed, Seats, SetTimer, View
 from tocsin.core.errors import DecodeError, TocsinError
 from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, SiteId
 from tocsin.core.message import Record
@@ -24,19 +24,19 @@ from tocsin.live.frame_format import Numbers
 from tocsin.live.group_config import Group
 from tocsin.live.handover import Handover
 from tocsin.live.incoming import Incoming
+from tocsin.live.majority_sync import MajoritySync
 from tocsin.live.news import News
+from tocsin.live.opening import Opened
 from tocsin.live.outgoing import Outgoing
 from tocsin.live.outlet import Outlet
 from tocsin.live.receipts import Receipt
 from tocsin.live.receptions import Receptions
-from tocsin.live.register import Register
+from tocsin.live.seat_keeping import SeatKeeping, removed_error
 from tocsin.live.staging import Staging
 from tocsin.live.storage import log_format
 from tocsin.live.storage.closed_files import ClosedFiles
-from tocsin.live.storage.journal_folder import JournalFolder
 from tocsin.live.storage.log import Log
 from tocsin.live.timers import Timers
-from tocsin.live.wire.wire import Wire
 
 _log = logging.getLogger("tocsin.live")
 
@@ -54,19 +54,19 @@ class Driver:
         group: Group,
         site: SiteId,
         loop: asyncio.AbstractEventLoop,
-        wire: Wire,
-        register: Register,
+        opened: Opened,
         log: Log,
-        journal: JournalFolder | None,
         outgoing: Outgoing,
         incoming: Incoming,
     ) -> None:
         self.stat_steps = 0
         self.stat_decode_drops = 0
         self.stat_blocked = 0  # times that the member stood still for a slow application
+        wire, register, journal = opened.wire, opened.register, opened.journal
         self.log = log
         self.wire = wire
         self.register = register
+        self._seats = SeatKeeping(group, site, log.incarnation, opened, loop)
         self.failed: TocsinError | None = None
         self._group = group
         self._site = site
@@ -104,6 +104,9 @@ class Driver:
         self._later: list[Callable[[Micros], object]] = []  # steps to be done then
         self._acquainted = dict(log.knowledge.acquainted)  # with what the log does not have yet
         self.machine = group.protocol.make(setup_of(group, site, log), self._effects)
+        self.safety = MajoritySync(
+            group, site, log.incarnation, self.machine, wire, self.commits.sync, lambda: self.failed is not None
+        )
 
     # Life
 
@@ -140,6 +143,7 @@ class Driver:
             await self.closed_files.finish(whole=self.failed is None)
         except (Damaged, StorageFailed) as error:
             self.failed = failure = error
+        await self._seats.finish()
         await self._loop.run_in_executor(None, self.log.close)
         if failure is not None:
             raise failure
@@ -193,6 +197,8 @@ class Driver:
                 self._on_told()
             if self.wire.handed:
                 self._handover.take(self.wire.take_handed())
+            if self.wire.syncs:
+                self.safety.take_all()
             if arrived is None:
                 break
             for source, body in arrived:
@@ -207,7 +213,7 @@ class Driver:
         for told in self.wire.take_told():
             if self.failed is not None:
                 return
-            why = self._news.hear(told)
+            why = self._seats.fenced_by(told.peer, self.machine) or self._news.hear(told)
             if why:
                 self.fail(
                     Regressed(
@@ -219,6 +225,9 @@ class Driver:
             for claim in told.claims if told.met else ():
                 self._maybe_acquaint(claim.site, claim.incarnation)
         self._maybe_settle()
+
+    def _stop_removed(self) -> None:
+        self.fail(removed_error(self._group.sites[self._site]))
 
     def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
         if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
@@ -271,6 +280,10 @@ class Driver:
         self._step(lambda now: self.machine.change_group(now, group, members))
         self.end_turn()
 
+    def request(self, call: Callable[[Micros], None]) -> None:
+        self._step(call)
+        self.end_turn()
+
     def leave(self) -> None:
         self._step(lambda now: self.machine.leave(now))
         self.end_turn()
@@ -301,15 +314,15 @@ class Driver:
     def _take_broadcasts(self) -> None:
         """Hand frames to the machine while it has room."""
         for group in self._outgoing.groups_waiting():
-            while self._outgoing.has_messages(group) and self.failed is None and self._has_room():
+            while self._outgoing.has_messages(group) and self.failed is None and self._has_room(group):
                 frame, numbers = self._outgoing.take_frame(group)
                 self._broadcast(group, frame, numbers, 0.0, None)
 
-    def _has_room(self) -> bool:
-        """Whether the machine takes a broadcast, and not too much of ours is on its way: what waits here is packed into
-        fuller frames later, and need not be kept safe yet."""
+    def _has_room(self, group: GroupId) -> bool:
+        """Whether the machine takes a broadcast to the group, and not too much of ours is on its way: what waits is
+        packed into fuller frames later, and need not be kept safe yet."""
         has_room = self._outgoing.frame_bytes < OUTSTANDING_BYTES_MAX and not self._waiting
-        return has_room and self.machine.room() > 0
+        return has_room and self.machine.room_for(group) > 0
 
     def broadcast_reaching(self, group: GroupId, message: bytes, reach: float, receipt: Receipt) -> float:
         """A message in a frame of its own, with a wanted reach: what is promised. A refusal comes before anything is
@@ -394,7 +407,11 @@ class Driver:
                 self.timers.cancel(effect.timer, effect.key)
             elif isinstance(effect, Missed):
                 self.staging.miss(effect, self._handover.base(effect))
+            elif isinstance(effect, Seats):
+                self._seats.on_seats(effect)
             else:
+                if isinstance(effect, View) and not effect.primary and self.machine.removed():
+                    self._loop.call_soon(self._stop_removed)
                 self.staging.add(effect)
         if self.failed is None:
             self.commits.end_step()

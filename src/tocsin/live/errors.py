@@ -75,5 +75,9 @@ class Regressed(TocsinError):
     back as a new incarnation."""
 
 
+class Removed(TocsinError):
+    """The group has removed this site: it takes no part any more. Its folder stays as it is."""
+
+
 class ProtocolFailed(TocsinError):
     """A fault in the protocol's own code: the member has stopped before anything of that step became visible."""

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ Address = tuple[str, int]
 _PORT = re.compile("[0-9]{1,5}")
 
 SITES_MAX = 1024  # the wire's bitmap of targets stays at 128 bytes
+NUMBERS_USUAL = 64  # of sites, with those who are added later, where the file has at most half as many
 UDP_HEADERS = {socket.AF_INET: 28, socket.AF_INET6: 48}  # IP and UDP headers without options
 
 
@@ -85,12 +87,17 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     protocol: Protocol
     options: Options
-    sites: tuple[str, ...]  # by SiteId, in the file's order
-    addresses: tuple[Address, ...]  # by SiteId
+    sites: Sequence[
+        str
+    ]  # by SiteId, in the file's order; a member has its own, which the group may change: `seating.py`
+    addresses: Sequence[Address]  # by SiteId
     family: int  # AF_INET or AF_INET6, the same for all
-    founders: tuple[int, ...]  # sorted
+    founders: Sequence[int]  # sorted
     group_names: tuple[str, ...]  # by GroupId
-    groups: tuple[tuple[int, ...], ...]  # by GroupId, sorted
+    groups: Sequence[tuple[int, ...]]  # by GroupId, sorted
+    removed: set[int]  # sites that the group has removed
+    has_one_group: bool  # the file names none: there is one, of all
+    numbers_max: int  # of sites that there may ever be: where sites are added, numbers are never used again
     key_file: Path | None  # None: plaintext
     multicast: Address | None
     data_dir: Path
@@ -105,7 +112,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     def site(self, name: str) -> int:
         if name not in self.sites:
             raise InputError(f"{self.source}: no site `{name}`{suggestion(name, list(self.sites))}")
-        return self.sites.index(name)
+        return max(site for site, each in enumerate(self.sites) if each == name)  # added again: the last
+
+    def has_seats(self) -> bool:
+        """Whether sites come and go while it runs."""
+        return self.protocol.assumptions.voter_changes
 
     def group_id(self, name: str) -> int:
         if name not in self.group_names:
@@ -119,11 +130,17 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         options = {name: getattr(self.options, name) for name in self.options.__struct_fields__}
         return {
             "protocol": self.protocol.name,
-            "founders": self.founders,
+            "founders": tuple(self.founders),
             "groups": self.group_names,  # a group's number is its place in the file
-            **{f"groups.{name}": members for name, members in zip(self.group_names, self.groups, strict=True)},
+            **{
+                f"groups.{name}": members for name, members in zip(self.group_names, self.settled_groups(), strict=True)
+            },
             **{f"options.{name}": value for name, value in options.items() if value != getattr(usual, name)},
         }
+
+    def settled_groups(self) -> Sequence[object]:
+        """By GroupId: the members, or that all are, however many they become."""
+        return ["*"] if self.has_one_group and self.has_seats() else self.groups
 
     def site_dir(self, site: int) -> Path:
         return self.data_dir / self.sites[site]
@@ -145,7 +162,7 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
     for name in sites:
         if not name or "/" in name or name.startswith(".") or len(name) > 64 or not name.isprintable():
             raise InputError(f"{source}: `sites`: expected a name usable for a folder, found {name!r}")
-    resolved = [_resolve_address(config.sites[name], f"{source}: `sites.{name}`") for name in sites]
+    resolved = [resolve_address(config.sites[name], f"{source}: `sites.{name}`") for name in sites]
     families = {family for family, _ in resolved}
     if len(families) > 1:
         raise InputError(f"{source}: `sites`: expected all addresses of one IP version, found both")
@@ -180,18 +197,26 @@ def resolve(config: GroupConfig, source: str, folder: Path) -> Group:
         key_file=None if config.key_file is None else folder / config.key_file,
         multicast=None if config.multicast is None else _multicast(config.multicast, f"{source}: `multicast`"),
         data_dir=folder / config.data_dir,
+        removed=set(),
+        has_one_group=not config.groups,
+        numbers_max=_numbers_max(len(sites)) if protocol.assumptions.voter_changes else len(sites),
         journal=config.journal,
         mtu=config.mtu,
         offload=config.offload,
         kernel_filter=config.kernel_filter,
         socket_buffer_bytes=config.socket_buffer_bytes,
-        metrics=None if config.metrics is None else _resolve_address(config.metrics, f"{source}: `metrics`")[1],
+        metrics=None if config.metrics is None else resolve_address(config.metrics, f"{source}: `metrics`")[1],
         doors=_doors(config, protocol, sites, source, folder),
     )
 
 
+def _numbers_max(sites: int) -> int:
+    """Room for those who will be added; the same at all who found the group, and told to all who come later."""
+    return NUMBERS_USUAL if 2 * sites <= NUMBERS_USUAL else SITES_MAX
+
+
 def _doors(config: GroupConfig, protocol: Protocol, sites: tuple[str, ...], source: str, folder: Path) -> Doors | None:
-    addresses = {site: _resolve_address(text, f"{source}: `door.{site}`")[1] for site, text in config.door.items()}
+    addresses = {site: resolve_address(text, f"{source}: `door.{site}`")[1] for site, text in config.door.items()}
     try:
         return resolve_doors(addresses, config.door_access, protocol, sites, folder)
     except InputError as error:
@@ -234,7 +259,7 @@ def split_address(text: str, source: str) -> Address:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def _resolve_address(text: str, source: str) -> tuple[int, Address]:
+def resolve_address(text: str, source: str) -> tuple[int, Address]:
     host, port = split_address(text, source)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)

@@ -10,8 +10,7 @@ async with tocsin.join("orders.toml", "a") as member:
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -20,11 +19,11 @@ from tocsin.live import forks
 from tocsin.live.backlog import Backlog, Slow
 from tocsin.live.broadcasting import Broadcasting
 from tocsin.live.changing import change_group, groups_of, warn_of_changes
-from tocsin.live.consuming import After, Consuming
+from tocsin.live.consuming import Consuming
 from tocsin.live.driver import Driver
 from tocsin.live.errors import Closed, Damaged, ProtocolFailed
 from tocsin.live.events import BatchEvent, Event, View
-from tocsin.live.group_config import Group, read_group
+from tocsin.live.group_config import Address, Group
 from tocsin.live.incoming import Incoming
 from tocsin.live.naming import Naming
 from tocsin.live.opening import Opened, open_member
@@ -36,43 +35,28 @@ from tocsin.live.reading import Batches, Events, Reading
 from tocsin.live.receipts import Receipt
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.logged_frames import LoggedFrames
+from tocsin.live.voters import Voters
 from tocsin.live.wire.keys import read_keys
 
 _log = logging.getLogger("tocsin.live")
 
-BACKLOG_BYTES: Final = 64 << 20
 LEAVE_SECONDS_MAX: Final = 10.0
 DAMAGED_SECONDS: Final = 10.0  # for which a member with a damaged log looks for others, to begin anew
 
 
-def join(
-    group: str | Path | Group,
-    site: str,
-    *,
-    consumer: str | None = None,
-    after: After = None,
-    inject: str = "",
-    slow: Slow = "block",
-    backlog_bytes: int = BACKLOG_BYTES,
-    listen: bool = True,
-) -> "Member":
-    """A member of the group in this file, to be used by `async with` (or `await`, and `leave()` at the end).
-
-    `consumer`: events begin after the last one that this consumer acknowledged (`ack`); of a new one, at what is kept.
-    `after`: they begin after a position, after positions by group, at the "start" of what is kept, or "now" (default).
-    `inject`: faults, see `tocsin.live.wire.inject`. `slow`: what happens when the application falls behind by more than
-    `backlog_bytes`. `listen=False`: this application only sends; it hears no events.
-    """
-    resolved = group if isinstance(group, Group) else read_group(Path(group))
-    consuming = Consuming(resolved, resolved.site_dir(resolved.site(site)), consumer, after)
-    return Member(resolved, resolved.site(site), inject, slow, backlog_bytes, listen, consuming)
-
-
 class Member:
-    """See `join`. All methods belong to the event loop in which the member was started."""
+    """See `joining.py`. All methods belong to the event loop in which the member was started."""
 
     def __init__(
-        self, group: Group, site: int, inject: str, slow: Slow, backlog_bytes: int, listen: bool, consuming: Consuming
+        self,
+        group: Group,
+        site: int,
+        inject: str,
+        slow: Slow,
+        backlog_bytes: int,
+        listen: bool,
+        consuming: Consuming,
+        file_addresses: Sequence[Address] = (),
     ) -> None:
         if slow not in ("block", "spill", "leave"):
             raise InputError(f"join: `slow`: expected block, spill or leave, found `{slow}`")
@@ -81,6 +65,7 @@ class Member:
         self.stat_slow_left = 0
         self._site = site
         self._inject = inject
+        self._file_addresses = file_addresses
         self._slow: Slow = slow
         self._backlog_bytes = backlog_bytes
         self._listens = listen
@@ -128,7 +113,9 @@ class Member:
             raise Closed(f"`{self.name}` was started before; call tocsin.join again for another life")
         group = self.group
         self._loop = asyncio.get_running_loop()
-        self._opened = opened = await open_member(group, self._site, self._inject)
+        opened = await open_member(group, self._site, self._inject, self._file_addresses)
+        opened.on_reseated = self._on_reseated
+        self._opened = opened
         self._outgoing = Outgoing(len(group.groups))
         backlog = Backlog(self._backlog_bytes, self._slow, LoggedFrames(len(group.groups), Disk()))
         self._naming = Naming(group)
@@ -138,6 +125,7 @@ class Member:
         self._broadcasting = Broadcasting(
             group, self.name, self._loop, self._outgoing, self._incoming, self._check_open
         )
+        self._voters = Voters(group, self.name, opened, self._incoming, self._check_open)
         self._started = True
         self._services = Services(self, group, self.name)
         try:
@@ -158,7 +146,7 @@ class Member:
         """Ask the others, then begin this life: with the folder as it is, or anew."""
         opened = self._opened
         try:
-            beginning = await opened.asking.run()
+            beginning = await opened.ask()
             log = await self._loop.run_in_executor(None, opened.begin, beginning)
             if self.on_opened is not None:
                 await self.on_opened()
@@ -173,17 +161,8 @@ class Member:
             self._failed = ProtocolFailed(f"`{self.name}` cannot begin: {type(error).__name__}: {error}")
         else:
             self._outgoing.begin(log.next_number)
-            self._driver = Driver(
-                self.group,
-                self._site,
-                self._loop,
-                opened.wire,
-                opened.register,
-                log,
-                opened.journal,
-                self._outgoing,
-                self._incoming,
-            )
+            self._driver = Driver(self.group, self._site, self._loop, opened, log, self._outgoing, self._incoming)
+            self._voters.begin(self._driver)
             self._broadcasting.begin(self._driver)
             self._driver.closed_files.needed = self._incoming.needed
             forks.register(self._driver.forbid)
@@ -196,6 +175,12 @@ class Member:
         self._incoming.end()
         if opened.damaged is not None or opened.asking.needed == 0:
             raise self._failed
+
+    def _on_reseated(self) -> None:
+        opened = self._opened
+        self.group, self._site = opened.group, opened.site
+        self._voters.reseat(self.group)
+        self._readiness = Readiness(self.group, self._site, opened.wire, self._incoming)
 
     async def _begin_in_time(self, damaged: Damaged) -> None:
         """A damaged folder is given up only where others are: alone, the member says what it would lose."""
@@ -296,9 +281,26 @@ class Member:
             await self._incoming.wait_changed(0.01)
 
     def missing(self) -> dict[str, str]:
-        """By name: the members that this one has not met since it started, and why, as far as the network tells."""
+        """By name: the members that this one has not met since it started, and why, as far as is known."""
         self._check_started()
         return self._readiness.missing()
+
+    # Sites that come and go
+
+    async def add_site(self, name: str, address: str, timeout: float | None = None) -> None:
+        """Add a site at `host:port`; when this returns, it may be started. It votes when it has everything."""
+        await self._voters.change(self._check_started, "add", name, address, timeout)
+
+    async def remove_site(self, name: str, timeout: float | None = None) -> None:
+        """Remove a site for good; it may be away, and is told when it comes back."""
+        await self._voters.change(self._check_started, "remove", name, "", timeout)
+
+    async def move_site(self, name: str, address: str, timeout: float | None = None) -> None:
+        """A site will be found elsewhere from now on; start it there."""
+        await self._voters.change(self._check_started, "move", name, address, timeout)
+
+    def ask_for_members(self, change: str, name: str, address: str) -> dict[str, Any]:
+        return self._voters.answer(change, name, address)
 
     # Groups that change
 

@@ -6,6 +6,7 @@ numbers and of its log's end is at most `TELL_SECONDS` old, and what is delivere
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from tocsin.live.known import Known
@@ -24,7 +25,7 @@ class News:
     """One member's."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, register: Register, wire: Wire, log: Log, names: tuple[str, ...]
+        self, loop: asyncio.AbstractEventLoop, register: Register, wire: Wire, log: Log, names: Sequence[str]
     ) -> None:
         self._loop = loop
         self._register = register
@@ -72,7 +73,7 @@ class News:
     def is_settled(self) -> bool:
         """Whether a majority of the sites, this one not counted, knows of nothing beyond its log; or all others, where
         they are fewer."""
-        sites = self._register.sites
+        sites = self._register.sites - len(self._register.removed)
         return len(self._agreed) >= min(sites - 1, sites // 2 + 1)
 
     def _tell(self) -> None:

@@ -64,6 +64,9 @@ class Register:
         self.sites = sites
         self.asks = True
         self.group_id = b""  # b"": it has none yet
+        self.epoch = 0  # of the group, as far as it is known
+        self.founding = b""  # bits of the sites that found the group, where that is not what the file says
+        self.removed: set[int] = set()  # sites that the group has removed
         self._mine = Known(site)  # but for the numbers, which the log has
         self._known: dict[int, Known] = {}  # by site: the others
         self._log: Log | None = None

@@ -27,6 +27,7 @@ from tocsin.core.rng import Rng
 from tocsin.sim.clock import Clock
 from tocsin.sim.disk import Disk, Disks
 from tocsin.sim.kernel import Event, Kernel
+from tocsin.sim.pending import first_with_room
 from tocsin.sim.surroundings import Surroundings
 from tocsin.sim.waiting import Taken, Waiting
 
@@ -278,8 +279,8 @@ class Site:
 
     def _take_pending(self, now: Micros) -> None:
         """Hand waiting broadcasts to the machine while it has room."""
-        while self.pending and self.machine is not None and self.machine.room() > 0:
-            group, payload = self.pending.pop(0)
+        while self.machine is not None and (place := first_with_room(self.pending, self.machine)) >= 0:
+            group, payload = self.pending.pop(place)
             seqno = self.machine.broadcast(self._shown(now), group, payload)
             step: list[Effect] = [Taken(group, seqno, len(payload))]  # the trace shows it before its own delivery
             for effect in self.outbox.take_all():
@@ -300,14 +301,15 @@ class Site:
         if self.sync_us > 0:
             self._apply_or_hold(now, self.outbox.take_all())
         else:
-            effect = self.outbox.take()
-            while effect is not None:
-                if isinstance(effect, Send):
-                    self.handled += 1
-                    self._world.transmit(now, self.site, effect.target, effect.message)
-                else:
-                    self._apply(now, effect)
-                effect = effect.following
+            first = self.outbox.first
+            if first is not None:
+                self.outbox.first = None
+                self._apply(now, first)
+                others = self.outbox.others
+                if others:
+                    self.outbox.others = []
+                    for effect in others:
+                        self._apply(now, effect)
         if self.pending and not self.paused:
             self._take_pending(now)
 

@@ -44,8 +44,8 @@ class Tally:
     """What happened, in numbers; the answer of `tocsin simulate` is made from it."""
 
     def __init__(self) -> None:
-        self.sends: dict[str, int] = {}  # unicast messages by kind
-        self.multicasts: dict[str, int] = {}  # multicasts by kind, where the network has them
+        self.sent: dict[type[Message], int] = {}  # unicast messages; a class is found sooner than its kind
+        self.spread: dict[type[Message], int] = {}  # multicasts, where the network has them
         self.drops: dict[str, int] = {}  # copies that did not arrive, by reason
         self.broadcasts = 0
         self.deliveries = 0
@@ -61,8 +61,25 @@ class Tally:
         self.broadcast_at: dict[tuple[SiteId, int], Micros] = {}
         self.delivered_at: dict[tuple[SiteId, int], Micros] = {}  # by message: its last delivery so far
 
+    @property
+    def sends(self) -> dict[str, int]:
+        """Unicast messages by kind."""
+        return _by_kind(self.sent)
+
+    @property
+    def multicasts(self) -> dict[str, int]:
+        """Multicasts by kind."""
+        return _by_kind(self.spread)
+
     def count_fault(self, kind: str, count: int) -> None:
         self.faults[kind] = self.faults.get(kind, 0) + count
+
+
+def _by_kind(counts: dict[type[Message], int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for made_of, count in counts.items():
+        found[made_of.kind] = found.get(made_of.kind, 0) + count
+    return found
 
 
 class OwnDeliveries(ABC):
@@ -112,9 +129,9 @@ class World(Surroundings):
     def transmit(self, now: Micros, source: SiteId, target: SiteId, message: Message) -> None:
         network = self.network
         assert network is not None
-        tally = self.tally
-        kind: str = message.kind
-        tally.sends[kind] = tally.sends.get(kind, 0) + 1
+        sent = self.tally.sent
+        kind = type(message)
+        sent[kind] = sent.get(kind, 0) + 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)
@@ -129,9 +146,9 @@ class World(Surroundings):
             for target in targets:
                 self.transmit(now, source, target, message)
             return len(targets)
-        tally = self.tally
-        kind: str = message.kind
-        tally.multicasts[kind] = tally.multicasts.get(kind, 0) + 1
+        spread = self.tally.spread
+        kind = type(message)
+        spread[kind] = spread.get(kind, 0) + 1
         size = 0
         if self.codec is not None:
             message, size = self._through_codec(message)

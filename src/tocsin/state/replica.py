@@ -20,7 +20,8 @@ from tocsin.core.errors import InputError, TocsinError
 from tocsin.live.errors import Closed, NotPrimary, NotSupported, TimedOut, Unknown
 from tocsin.live.events import Batch, BatchEvent, Missed, View
 from tocsin.live.group_config import Group
-from tocsin.live.member import Member, join
+from tocsin.live.joining import join
+from tocsin.live.member import Member
 from tocsin.protocols.protocol import Protocol
 from tocsin.state.core import Core
 from tocsin.state.past import Past, read_past

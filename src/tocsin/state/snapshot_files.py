@@ -41,9 +41,10 @@ class SnapshotFiles:
         except OSError as error:
             raise StorageFailed(disk_error(self._path(image.position), error)) from None
 
-    def newest(self) -> Image | None:
-        """The newest that is as it was written; others are left where they are, and named."""
-        for position in reversed(self.positions()):
+    def newest(self, last: int = 1 << 62) -> Image | None:
+        """The newest that is as it was written, and of no later position than `last`; others are left where they are,
+        and named."""
+        for position in reversed([each for each in self.positions() if each <= last]):
             try:
                 data = self._disk.read_whole(self._path(position))
             except OSError as error:

@@ -135,3 +135,37 @@ def test_a_link_works_when_both_hear_each_other() -> None:
     assert not direct.works()  # it does not hear us
     direct.peer_successes, direct.peer_failures = 10, 2
     assert direct.works() and seen(direct) == (2, 1)
+
+
+def test_the_way_to_a_neighbour_counts_as_it_was_while_it_cannot_have_heard_us() -> None:
+    direct = neighbour(vanish_after=4)
+    direct.on_heartbeat(1, 1)
+    assert direct.way_to() == (0, 0), "nothing is known before it says something"
+    direct.on_answer(20, 3, has_heard_us=True)
+    assert direct.way_to() == (20, 3)
+    direct.on_heartbeat(2, 1)  # it begins a life, and has heard nobody in it
+    direct.on_answer(0, 0, has_heard_us=False)
+    assert not direct.works() and direct.way_to() == (20, 3)
+    direct.on_tick()
+    assert direct.way_to() == (20, 4), "a heartbeat of ours that it did not answer"
+    direct.on_heartbeat(2, 2)
+    direct.on_answer(1, 0, has_heard_us=True)
+    assert direct.way_to() == (1, 0)
+    direct.on_heartbeat(2, 3)
+    direct.on_answer(0, 0, has_heard_us=True)
+    assert direct.way_to() == (0, 0), "it heard us in this life, and hears us no more"
+
+
+def test_after_our_crash_the_way_counts_as_the_way_back_until_the_neighbour_contradicts() -> None:
+    direct = neighbour(vanish_after=4)
+    direct.recall(50, 1)
+    assert direct.expected and direct.way_to() == (50, 1)
+    direct.on_heartbeat(1, 7)
+    direct.on_answer(0, 0, has_heard_us=False)  # it took us for gone, and cannot have heard yet that we are back
+    assert direct.way_to() == (50, 1)
+    for beat in range(8, 12):
+        assert direct.way_to()[0] == 50
+        direct.on_tick()
+        direct.on_heartbeat(1, beat)
+        direct.on_answer(0, 0, has_heard_us=False)
+    assert direct.way_to() == (0, 0), "it was told four times, and does not hear us"

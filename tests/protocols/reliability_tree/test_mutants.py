@@ -78,9 +78,9 @@ def test_planted_bug_in_estimates_is_caught_by_the_credible_intervals(name: str)
 
 LEARNING = {
     "swaps successes and failures in what it hears": (
-        "machine",
-        "            direct.peer_successes = message.successes\n            direct.peer_failures = message.failures\n",
-        "            direct.peer_successes = message.failures\n            direct.peer_failures = message.successes\n",
+        "direct",
+        "        self.peer_successes = successes\n        self.peer_failures = failures\n",
+        "        self.peer_successes = failures\n        self.peer_failures = successes\n",
     ),
     "adopts the older version": (
         "knowledge",
@@ -92,10 +92,14 @@ LEARNING = {
         "                if direct.maybe_vanish():\n                    self._tell_gone(direct)\n",
         "                direct.maybe_vanish()\n",
     ),
-    "takes hearing for being heard": ("direct", "return self.heard and self.peer_successes > 0", "return self.heard"),
+    "takes hearing for being heard": (
+        "direct",
+        "        if self.works():\n            return self.peer_successes, self.peer_failures\n",
+        "        if self.heard:\n            return max(self.peer_successes, 1), self.peer_failures\n",
+    ),
     "forgets its evidence in a crash": (
-        "machine",
-        "        direct.evidence.add(told.successes, told.failures)\n",
+        "direct",
+        "        self.evidence.add(successes, failures)\n",
         "",
     ),
     "does not pass on what it hears": ("knowledge", "            self._changed[place] = self.changes\n", ""),

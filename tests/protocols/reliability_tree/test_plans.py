@@ -9,7 +9,7 @@ from tocsin.core.generators import random_connected, vary
 from tocsin.core.rng import Rng
 from tocsin.planning.reliability import maximum_reliability_tree, optimize
 from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan
-from tocsin.protocols.reliability_tree.surroundings import count_members, given_map, neighbours_of
+from tocsin.protocols.reliability_tree.surroundings import given_map, members_of, neighbours_of
 
 Children = list[tuple[int, int, bytes]]
 
@@ -110,4 +110,4 @@ def test_where_a_process_stands() -> None:
     assert neighbours_of(2, 5, None) == [0, 1, 3, 4]
     assert neighbours_of(2, 4, topology) == [0, 1, 3]  # not a map of these sites: everybody reaches everybody
     assert len(given_map(5, None, 0.1).ways) == 20
-    assert count_members([[0, 1], [1, 2]]) == 3
+    assert members_of([[0, 1], [1, 2]]) == [0, 1, 2]

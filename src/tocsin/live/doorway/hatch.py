@@ -166,6 +166,8 @@ class Hatch:
     async def _answer(self, number: int, receipt: Receipt, is_durable: bool, is_all: bool) -> None:
         try:
             position = await (receipt.durable() if is_durable else receipt.ordered())
+            if self._is_due:
+                self._tell()  # who hears that it is ordered can read it
         except TocsinError as error:
             self._write(_refusal(number, error))
         else:

@@ -1,7 +1,8 @@
 """The status socket: a local Unix socket that answers one JSON line with another; and numbers for Prometheus.
 
 `{"ask": "status"}`, `{"ask": "inject", "faults": "loss=0.05"}`, `{"ask": "rekey"}`, `{"ask": "groups"}` (with `group`
-and `members`: a change is asked for). Only the folder's owner can open it.
+and `members`: a change is asked for), `{"ask": "members"}` (with `change`, `name`, `address`: likewise). Only the
+folder's owner can open it.
 """
 
 import asyncio
@@ -33,6 +34,8 @@ class Asked(Protocol):
     def ask_for_group(self, group: str, members: Iterable[str]) -> None: ...
 
     def groups(self) -> dict[str, list[str]]: ...
+
+    def ask_for_members(self, change: str, name: str, address: str) -> dict[str, Any]: ...
 
 
 class StatusServer:
@@ -94,7 +97,10 @@ class StatusServer:
                 if "group" in request:
                     self._asked.ask_for_group(str(request["group"]), [str(name) for name in request.get("members", [])])
                 return {"groups": self._asked.groups()}
-            return {"error": f"unknown request {ask!r}; known: status, inject, rekey, groups"}
+            if ask == "members":
+                words = [str(request.get(key, "")) for key in ("change", "name", "address")]
+                return self._asked.ask_for_members(*words)
+            return {"error": f"unknown request {ask!r}; known: status, inject, rekey, groups, members"}
         except TocsinError as error:
             return {"error": str(error), "exit_code": error.exit_code}
         except (ValueError, AttributeError, RecursionError) as error:

@@ -81,6 +81,16 @@ def base_at(folder: Path, group: int, frame: int) -> Base | None:
     return None
 
 
+def end_frame(folder: Path, group: int) -> int:
+    """Of the next frame of a group, as far as the log in a folder has come. FileNotFoundError as of `base_at`."""
+    log = LogReader(folder)
+    begun = [file for file in log.files() if log.snapshot(file) is not None]
+    reading = _Reading(log, group, 1 << 62)
+    for file in begun[-1:]:
+        reading.read(file)
+    return reading.end
+
+
 def _begins(log: LogReader, file: int, group: int) -> int:
     """The first frame of a group that a file may have."""
     found = log.snapshot(file)
@@ -102,7 +112,7 @@ class _Reading:
         self._is_whole = True
         self._begun = False
         self._position = 0
-        self._end = 0  # position of the next frame
+        self.end = 0  # position of the next frame
         self._handed: tuple[tuple[int, bytes], ...] = ()
         self._unfinished: dict[int, int] = {}  # origin -> frame position where its unfinished message begins
 
@@ -110,8 +120,8 @@ class _Reading:
         """Whether the frame was reached in this file."""
         for noted in self._log.read(file, with_frames=False):
             op = noted.op
-            if self._begun and self._end >= self._frame:
-                return self._end == self._frame
+            if self._begun and self.end >= self._frame:
+                return self.end == self._frame
             self._earlier.note(noted)
             if isinstance(op, Snapshot) and not self._begun:
                 self._begin(op)
@@ -119,7 +129,7 @@ class _Reading:
                 self._deliver(op)
             elif isinstance(op, Missed) and op.group == self._group:
                 self._miss(op)
-        return self._begun and self._end == self._frame
+        return self._begun and self.end == self._frame
 
     def _begin(self, op: Snapshot) -> None:
         self._begun = True
@@ -130,7 +140,7 @@ class _Reading:
             self._cursors = cursors_from_bytes(op.cursors[self._group])
         if self._group < len(op.groups):
             state = op.groups[self._group]
-            self._end, self._position, self._handed = state.end, state.position, state.handed
+            self.end, self._position, self._handed = state.end, state.position, state.handed
             self._unfinished = dict(state.unfinished)
 
     def _deliver(self, op: Deliver) -> None:
@@ -138,11 +148,11 @@ class _Reading:
             self._table, self._cursors, op
         )  # of the snapshot's own batch the table has them: taking again changes nothing
         if op.is_open:
-            self._unfinished.setdefault(op.origin, self._end)
+            self._unfinished.setdefault(op.origin, self.end)
         elif op.origin in self._unfinished:
             del self._unfinished[op.origin]
             self._handed = tuple([each for each in self._handed if each[0] != op.origin])
-        self._end += 1
+        self.end += 1
         self._position = op.position + op.count
 
     def _miss(self, op: Missed) -> None:
@@ -151,8 +161,8 @@ class _Reading:
             return
         self._table = producers_from_bytes(op.table)
         self._cursors = cursors_from_bytes(op.cursors) if op.cursors else Cursors()
-        self._end, self._position, self._handed = op.first + op.count, op.position, op.pieces
-        self._unfinished = {origin: self._end for origin, _ in op.pieces}
+        self.end, self._position, self._handed = op.first + op.count, op.position, op.pieces
+        self._unfinished = {origin: self.end for origin, _ in op.pieces}
         self._is_whole = True
 
     def is_beyond(self) -> bool:

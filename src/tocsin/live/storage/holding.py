@@ -1,6 +1,7 @@
 """What consumers still need of a journal, file by file: retention leaves it alone, and a replay begins there."""
 
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -8,6 +9,8 @@ from tocsin.core.errors import InputError
 from tocsin.live.storage.cursors import Cursor, CursorFile, consumers
 from tocsin.live.storage.disk import Disk
 from tocsin.live.storage.journal_checks import read_check
+
+_EVERYTHING: Final = 1 << 62  # positions are below
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -20,6 +23,16 @@ class Place(msgspec.Struct, frozen=True):
 
 def place_of(cursor: Cursor) -> Place:
     return Place(cursor.positions, frozenset((cursor.anchor,)) - {""}, cursor.others)
+
+
+def places_of_cursors(cursors: dict[int, dict[str, int]], names: tuple[str, ...]) -> list[Place]:
+    """What consumers at doors need: by group and consumer, the position that it wants next."""
+    places: list[Place] = []
+    for group, wanted in cursors.items():
+        if group < len(names) and wanted:
+            positions = {**dict.fromkeys(names, _EVERYTHING), names[group]: min(wanted.values())}
+            places.append(Place(positions, frozenset((names[group],))))
+    return places
 
 
 def is_behind(ends: dict[str, int] | None, place: Place) -> bool:

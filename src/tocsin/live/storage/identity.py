@@ -21,6 +21,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[str, ...]
     groups: dict[str, list[str]]
     incarnation: int = 0  # of the log and the journal beside it; 0: not known yet
+    number: int = -1  # the site's place in `sites`, where a name may come twice; -1: the only one
+
+    def own_number(self) -> int:
+        return self.sites.index(self.site) if self.number < 0 else self.number
 
 
 def write_identity(site_dir: Path, identity: Identity, disk: Disk | None = None) -> None:
@@ -31,6 +35,8 @@ def write_identity(site_dir: Path, identity: Identity, disk: Disk | None = None)
         found = read_identity(site_dir, disk)
         same = (found.group, found.protocol, found.site) == (identity.group, identity.protocol, identity.site)
         common = min(len(found.sites), len(identity.sites))  # sites may be added behind those that were
+        if found.incarnation == 0 and found.number >= 0:
+            common = 0  # nothing lives here: it was as the file said
         if not same or found.sites[:common] != identity.sites[:common]:
             raise InputError(
                 f"{path}: expected group `{identity.group}` ({identity.protocol}), site `{identity.site}`, found "

@@ -1,6 +1,7 @@
 """Rows of a journal on their way into a record batch, column by column: a frame's messages are one span, not many
 rows."""
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
@@ -40,11 +41,12 @@ class Span(msgspec.Struct, gc=False):
 class Columns:
     """Spans of one member that wait to become a record batch."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, again: Callable[[], Identity]) -> None:
         self.rows = 0
         self._group = identity.group
         self._site = identity.site
         self._sites = identity.sites
+        self._again = again  # as it is now: sites may have been added
         self._groups = tuple(identity.groups)
         self._incarnation = identity.incarnation
         self._spans: list[Span] = []
@@ -75,6 +77,9 @@ class Columns:
     def batch(self, first_order: int) -> Any:
         """All rows as a record batch."""
         spans = self._spans
+        last = max([span.origin for span in spans] + [max(view.members, default=0) for view in self._views.values()])
+        if last >= len(self._sites):
+            self._sites = self._again().sites
         lengths = _values(spans, "rows")
         which = np.repeat(np.arange(len(spans)), lengths)  # by row: its span
         within = np.arange(self.rows) - np.repeat(np.cumsum(lengths) - lengths, lengths)

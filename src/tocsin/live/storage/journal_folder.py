@@ -2,6 +2,7 @@
 wishes."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ class JournalFolder:
         self._consumer_keep_bytes = consumer_keep_bytes
         self._incarnation = incarnation
         self.acknowledged: dict[str, Cursor] = {}  # by consumer that runs now: what its disk has for sure
+        self.others_places: Callable[[], list[Place]] = list  # of consumers that are not this member's own
         self._writer: JournalWriter | None = None
         self._disk.make_folder(self._folder)
         for name in self._disk.names(self._folder):
@@ -83,6 +85,7 @@ class JournalFolder:
                 return
             if places is None:
                 places = held_places(self._site_dir, self._incarnation, dict(self.acknowledged), self._disk)
+                places += self.others_places()
             if total <= self._consumer_keep_bytes and self._is_needed(number, places):
                 return
             self._disk.remove(journal_path(self._folder, number))

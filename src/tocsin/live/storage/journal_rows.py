@@ -15,7 +15,7 @@ from tocsin.core.machine import FIRST_INCARNATION
 from tocsin.live.frame_format import Run, runs_of
 from tocsin.live.packing import Unpacker
 from tocsin.live.storage.earlier_frames import EarlierFrames
-from tocsin.live.storage.identity import Identity
+from tocsin.live.storage.identity import Identity, read_identity
 from tocsin.live.storage.journal_columns import NONE, Columns, Span
 from tocsin.live.storage.log_format import (
     Broadcast,
@@ -62,9 +62,9 @@ class RowMaker:
     it needs of older ones it finds in the log."""
 
     def __init__(self, identity: Identity, log: LogReader) -> None:
-        self._site = identity.sites.index(identity.site)
+        self._site = identity.own_number()
         self._is_renewed = identity.incarnation > FIRST_INCARNATION
-        self._columns = Columns(identity)  # of the rows that wait
+        self._columns = Columns(identity, lambda: read_identity(log.site_dir))  # of the rows that wait
         self._bytes = 0  # of the frames that they came in
         self._unpackers: dict[int, Unpacker] = {}  # by group
         self._earlier = EarlierFrames(log)

@@ -34,6 +34,7 @@ class LogReader:
 
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self._folder = folder
+        self.site_dir = folder.parent  # of the member whose log it is
         self._disk = Disk() if disk is None else disk
 
     def files(self) -> list[int]:

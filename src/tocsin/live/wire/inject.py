@@ -5,6 +5,7 @@ cut stops both directions. A reordered datagram waits for `REORDER_US` more than
 it.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from tocsin.core.config import suggestion
@@ -19,7 +20,7 @@ _KEYS: Final = ["loss", "delay_us", "duplicate", "reorder", "cut", "seed"]
 class Injector:
     """What happens to each datagram, drawn from a seed."""
 
-    def __init__(self, sites: tuple[str, ...]) -> None:
+    def __init__(self, sites: Sequence[str]) -> None:
         self._sites = sites
         self.text = ""  # as given; empty: nothing is injected
         self.cut: frozenset[int] = frozenset()

@@ -9,6 +9,7 @@ seal. Where it cannot be attached, the wire drops the same datagrams, later.
 import ctypes
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 from tocsin.live.group_config import Address
@@ -33,7 +34,7 @@ _DROP: Final = (_RETURN, 0, 0, 0)
 Step = tuple[int, int, int, int]
 
 
-def program(tag: bytes, prober: int, members: tuple[Address, ...], own: Address) -> list[Step]:
+def program(tag: bytes, prober: int, members: Sequence[Address], own: Address) -> list[Step]:
     """The steps for a group: its members' addresses (IPv4; none: any source passes), without one's own."""
     steps: list[Step] = [(_LOAD_WORD, 0, 0, _TAG), (_IF_EQUAL, 1, 0, int.from_bytes(tag, "big")), _DROP]
     if not members or len(members) > SITES_MAX:

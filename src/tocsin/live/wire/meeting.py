@@ -24,9 +24,11 @@ both are told what it is; what may differ is told, too.
 import hashlib
 import os
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from tocsin.live.errors import UNDECODABLE
 from tocsin.live.known import Known
@@ -41,7 +43,14 @@ ANSWER_LAST_US: Final = 500_000  # … up to this: below the pauses of whoever l
 GREET_FIRST_US: Final = 10_000  # before a greeting is repeated; doubles …
 GREET_LAST_US: Final = 1_000_000  # … up to this: what an absent peer costs
 SESSIONS_MAX: Final = 64  # of one peer, that have greeted and were not met
-MUST_AGREE: Final = ("protocol", "sites", "founders", "groups", "group id")  # by the first word of a setting's name
+MUST_AGREE: Final = (
+    "protocol",
+    "sites",
+    "founders",
+    "groups",
+    "group id",
+    "restored",
+)  # by the first word of a setting's name
 
 
 class About(msgspec.Struct, frozen=True, array_like=True):
@@ -53,6 +62,8 @@ class About(msgspec.Struct, frozen=True, array_like=True):
     versions: tuple[int, int]  # of the wire: the oldest and the newest that it understands
     sites: tuple[int, bytes]  # how many its file has, and a digest of their names, in order
     settings: list[tuple[str, bytes]]  # by name, sorted: a digest of each value
+    epoch: Annotated[int, Meta(ge=0, lt=1 << 20)] = 0  # of the group; each recovery that accepts losses begins one
+    founding: bytes = b""  # bits of the sites that found, or have founded, the group; b"": those of the file
 
 
 class _Greeting(msgspec.Struct, frozen=True, array_like=True):
@@ -126,13 +137,19 @@ class Meetings:
     """One member's peers. It makes and reads greetings; who sends them is the wire."""
 
     def __init__(
-        self, register: Register, versions: tuple[int, int], sites: tuple[str, ...], settings: list[tuple[str, bytes]]
+        self, register: Register, versions: tuple[int, int], sites: Sequence[str], settings: list[tuple[str, bytes]]
     ) -> None:
         self._register = register
         self._versions = versions
         self._sites = sites
         self._settings = settings
         self._of = {peer: Acquaintance() for peer in range(len(sites)) if peer != register.site}
+
+    def grow(self) -> None:
+        """There are more sites now."""
+        for peer in range(len(self._sites)):
+            if peer != self._register.site and peer not in self._of:
+                self._of[peer] = Acquaintance()
 
     def of(self, peer: int) -> Acquaintance:
         return self._of[peer]
@@ -145,7 +162,7 @@ class Meetings:
         """The peers to be greeted now; the next greeting of each is planned."""
         found: list[int] = []
         for peer, known in self._of.items():
-            if known.is_due(now):
+            if known.is_due(now) and peer not in self._register.removed:
                 if known.session:
                     known.credit -= GREETING_BYTES
                 known.greet_at_us = now + known.pause_us
@@ -155,7 +172,8 @@ class Meetings:
 
     def next_us(self) -> int:
         """When somebody is to be greeted next; -1: everybody was met."""
-        times = [known.greet_at_us for known in self._of.values() if known.is_due(1 << 62)]
+        removed = self._register.removed
+        times = [known.greet_at_us for peer, known in self._of.items() if known.is_due(1 << 62) and peer not in removed]
         return min(times) if times else -1
 
     def greeting(self, peer: int, session: bytes = b"") -> bytes:
@@ -163,8 +181,17 @@ class Meetings:
         known = self._of[peer]
         register = self._register
         yours = known.heard_of(session).word if session else known.last_word()
-        sites = (len(self._sites), _digest(self._sites))
-        about = About(register.mine(), register.asks, register.group_id, self._versions, sites, self._settings)
+        sites = (len(self._sites), _digest(list(self._sites)))
+        about = About(
+            register.mine(),
+            register.asks,
+            register.group_id,
+            self._versions,
+            sites,
+            self._settings,
+            register.epoch,
+            register.founding,
+        )
         has_met = known.is_met() if not session else known.session == session
         parts = (known.word, yours, has_met, about, register.of(peer))
         body = _encode(_Greeting(*parts))
@@ -184,6 +211,8 @@ class Meetings:
         known.about = about
         known.differs = self._different(about)
         known.objection = "" if about.asks else self._register.objection(about.who)
+        if about.epoch < self._register.epoch and not about.asks:
+            known.objection = f"it is of epoch {about.epoch}; the group was recovered without it, in a later one"
         heard.word = greeting.mine
         known.credit += len(body)
         self.doubt(now, peer, session, 0)
@@ -226,8 +255,10 @@ class Meetings:
 
     def _different(self, about: About) -> tuple[str, ...]:
         found = _different(self._settings, about.settings)
+        if self._register.group_id or about.group_id:
+            found = tuple([name for name in found if name != "founders"])  # it means nothing afterwards
         count, digest = about.sites
-        if count <= len(self._sites) and digest != _digest(self._sites[:count]):
+        if count <= len(self._sites) and digest != _digest(list(self._sites[:count])):
             found = (*found, "sites")
         elif count != len(self._sites):
             found = (*found, f"the number of sites ({count}, not {len(self._sites)})")  # one of them has more: allowed

@@ -6,6 +6,7 @@ dropped here, in bounded work. Injected faults happen to datagrams before all th
 
 import heapq
 import socket
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tocsin.live.clock import now_us
@@ -59,6 +60,10 @@ class Receiver:
         self._opened: list[Opened] = []  # by the present call of `receive`
         self._late: list[tuple[int, int, bytes, Address]] = []  # injected delays: due, counter, datagram, source
         self._late_count = 0  # next tie-breaker; never reused
+
+    def reseat(self, addresses: Sequence[Address]) -> None:
+        """Sites are found elsewhere, or there are more; of two at one address, the later."""
+        self._sources = {address: index for index, address in enumerate(addresses)}
 
     def receive(self, sock: socket.socket) -> list[Opened] | None:
         """Take what one call of the kernel brings: the packets that it completed; None if there is nothing."""

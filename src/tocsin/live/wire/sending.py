@@ -42,7 +42,7 @@ class Sender:
         injector: Injector,
         oldest: int,
     ) -> None:
-        self.prefix_bytes = 2 + (len(group.sites) + 7) // 8  # of every packet's content: `wire_messages.py`
+        self.prefix_bytes = 2 + (group.numbers_max + 7) // 8  # of every packet's content: `wire_messages.py`
         self.stat_packets = 0
         self.stat_repaired = 0  # datagrams sent again
         self._group = group
@@ -116,7 +116,9 @@ class Sender:
             assert self._endpoint.multicast_address is not None
             addresses: list[Address] = [self._endpoint.multicast_address]
         else:
-            addresses = [self._group.addresses[target] for target in self._next_first(targets) if target not in cut]
+            known = self._group.addresses
+            targets = [target for target in self._next_first(targets) if target not in cut and target < len(known)]
+            addresses = [known[target] for target in targets]
         self.stat_packets += 1
         for address in addresses:
             for burst in bursts:
@@ -138,6 +140,13 @@ class Sender:
     def reply(self, probe: memoryview, address: Address) -> None:
         """Answer a probe with as many bytes as it had, to where it came from: never more than was sent."""
         header, sealed = self.sealer.seal(b"".join((bytes((REPLY,)), probe[1:])))
+        for burst in self._splitter.split(header, sealed)[:1]:
+            self._endpoint.send(address, burst, True)
+        self._watch_writable()
+
+    def send_once(self, sealer: Sealer, kind: int, body: bytes, address: Address) -> None:
+        """One datagram to an address, as somebody who is no site."""
+        header, sealed = sealer.seal(bytes((kind, 0)) + body)
         for burst in self._splitter.split(header, sealed)[:1]:
             self._endpoint.send(address, burst, True)
         self._watch_writable()

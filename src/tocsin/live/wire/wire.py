@@ -6,12 +6,12 @@ the wires of two members say to each other (which datagrams are missing, is anyb
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tocsin.live.clock import now_us
 from tocsin.live.errors import UNDECODABLE
-from tocsin.live.group_config import Group
+from tocsin.live.group_config import Address, Group
 from tocsin.live.known import Known
 from tocsin.live.register import Register
 from tocsin.live.wire import kernel_filter, wire_messages
@@ -20,6 +20,7 @@ from tocsin.live.wire.inject import Injector
 from tocsin.live.wire.meeting import Meetings, settings_of
 from tocsin.live.wire.receiving import Opened, Receiver
 from tocsin.live.wire.seal import HEADER, VERSIONS, Keyring, Sealer
+from tocsin.live.wire.seats_desk import SeatsDesk
 from tocsin.live.wire.sending import Sender
 from tocsin.live.wire.udp import Endpoint
 from tocsin.live.wire.wire_messages import (
@@ -31,6 +32,9 @@ from tocsin.live.wire.wire_messages import (
     PART,
     PROBE,
     PROBER,
+    SEATS,
+    SEATS_ASK,
+    SYNC,
     WANT,
     Part,
     Want,
@@ -62,11 +66,14 @@ class Wire:
         keyring: Keyring,
         register: Register,
         versions: tuple[int, int] = VERSIONS,
+        also: dict[str, object] | None = None,
     ) -> None:
+        """`also`: what members agree in, or differ, beside what their files say."""
         self.stat_packets_received = 0
         self.stat_asked = 0  # requests for lost datagrams, sent
         self.told: list[Told] = []  # what peers have said, for the owner to take; before what came with it
         self.handed: list[tuple[int, Want | Part]] = []  # the same, of what members hand over to newcomers
+        self.syncs: list[Arrived] = []  # questions how far this member has synced, and answers, for the owner to take
         self.injector = Injector(group.sites)
         self.endpoint = Endpoint(group, site)
         self.filtered = group.kernel_filter and self._filter(group, site, keyring.tag)
@@ -75,8 +82,10 @@ class Wire:
         self._register = register
         self._versions = versions
         self._sites = group.sites
-        self._settings = settings_of(group.settings())
+        self._settings = settings_of(group.settings() | (also or {}))
         self.meetings = Meetings(register, versions, group.sites, self._settings)
+        self.seats = SeatsDesk(group, register, keyring, self.sender)
+        self._group = group
         self._keyring = keyring
         self._site = site
         self._loop = loop
@@ -87,7 +96,7 @@ class Wire:
         self._paused = True
 
     def _filter(self, group: Group, site: int, tag: bytes) -> bool:
-        members = group.addresses if group.family == socket.AF_INET else ()
+        members: Sequence[Address] = group.addresses if group.family == socket.AF_INET else ()
         steps = kernel_filter.program(tag, PROBER, members, group.addresses[site])
         return all(kernel_filter.attach(sock, steps) for sock in self.endpoint.sockets)
 
@@ -170,6 +179,9 @@ class Wire:
         if kind == GREETING and sender != PROBER:
             self._on_greeting(sender, opened.session, memoryview(content)[prefix_bytes:], arrived)
             return
+        if kind in (SEATS_ASK, SEATS) and sender == PROBER:
+            self.seats.take(kind, memoryview(content)[prefix_bytes:], opened.address)
+            return
         if kind == PROBE:
             self.sender.reply(memoryview(content), opened.address)
             return
@@ -194,6 +206,8 @@ class Wire:
                     arrived.append((sender, each))
             elif kind == ASK:
                 self.sender.repair(sender, wire_messages.decode_ask(body))
+            elif kind == SYNC:
+                self.syncs.append((sender, body))
             elif kind == NEWS:
                 self._on_news(sender, wire_messages.decode_news(body))
             elif kind == WANT:
@@ -213,6 +227,10 @@ class Wire:
         for peer in self.meetings.due(now_us()):
             self.sender.greet(peer, self.meetings.greeting(peer))
         self._plan_greeting()
+
+    def greet(self, peer: int) -> None:
+        """Tell somebody who was met what has changed of this member since."""
+        self.sender.greet(peer, self.meetings.greeting(peer))
 
     def _plan_greeting(self) -> None:
         at_us = self.meetings.next_us()
@@ -256,6 +274,26 @@ class Wire:
         """Tell peers what this member knows of sites."""
         if peers and known:
             self.sender.send_packet(peers, NEWS, wire_messages.encode(known), True)
+
+    def ask_sync(self, peers: list[int], body: bytes) -> None:
+        """Ask how far they have synced, or answer."""
+        if peers:
+            self.sender.send_packet(peers, SYNC, body, True)
+
+    def take_syncs(self) -> list[Arrived]:
+        syncs = self.syncs
+        self.syncs = []
+        return syncs
+
+    def reseat(self, moved: list[int]) -> None:
+        """The group has other sites now; these are new, or found elsewhere."""
+        self.receiver.reseat(self._group.addresses)
+        if self.filtered:
+            self._filter(self._group, self._site, self._keyring.tag)
+        self.meetings.grow()
+        for peer in moved:
+            if peer != self._site:
+                self.part(peer)
 
     def take_told(self) -> list[Told]:
         told = self.told

@@ -18,9 +18,11 @@ REPLY: Final = 3
 BUNDLE: Final = 4  # several messages of the protocol
 GREETING: Final = 5  # see `meeting`
 NEWS: Final = 6  # what its sender knows of sites, itself among them
-
-WANT: Final = 7  # where do a group's messages stand before a frame; see `handover`
-PART: Final = 8  # of the answer
+SEATS_ASK: Final = 7  # who is in the group? of somebody who may not know its own number
+SEATS: Final = 8
+SYNC: Final = 9  # how far others have synced: `majority_sync.py`
+WANT: Final = 10  # where do a group's messages stand before a frame; see `handover`
+PART: Final = 11  # of the answer
 
 PROBER: Final = 0xFFFF  # the sender of probes that come from no site
 
@@ -53,8 +55,35 @@ class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     chunk: bytes
 
 
+class SeatsAsk(msgspec.Struct, frozen=True, array_like=True):
+    """Seats from a number on; padded, so that the answer is never larger than what was asked with."""
+
+    word: bytes
+    first: Annotated[int, Meta(ge=0, lt=1 << 16)]
+    padding: bytes = b""
+
+
+class SeatsPart(msgspec.Struct, frozen=True, array_like=True):
+    """A part of the seats that a view has decided."""
+
+    word: bytes  # as asked
+    group_id: bytes
+    epoch: Annotated[int, Meta(ge=0, lt=1 << 20)]
+    view: Annotated[int, Meta(ge=-1, lt=1 << 60)]
+    numbers_max: Annotated[int, Meta(ge=1, le=1 << 15)]
+    founders: bytes  # bits
+    count: Annotated[int, Meta(ge=0, lt=1 << 15)]  # of seats in all
+    first: Annotated[int, Meta(ge=0, lt=1 << 15)]
+    seats: list[tuple[str, str, bool]]  # from `first` on: name, address, removed
+
+
+SEATS_BYTES: Final = 448  # of a question; an answer has at most as many
+
+
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_ask: Final = msgspec.msgpack.Decoder(Ask).decode
+decode_seats_ask: Final = msgspec.msgpack.Decoder(SeatsAsk).decode
+decode_seats: Final = msgspec.msgpack.Decoder(SeatsPart).decode
 decode_bundle: Final = msgspec.msgpack.Decoder(list[memoryview]).decode
 decode_news: Final = msgspec.msgpack.Decoder(list[Known]).decode
 decode_want: Final = msgspec.msgpack.Decoder(Want).decode

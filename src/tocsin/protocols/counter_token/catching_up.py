@@ -68,7 +68,7 @@ class CatchingUp:
         self._in_vain = False
         self._target = self._order.positions if first < 0 else list(target)
         for group in range(len(context.groups)):
-            members = [site for site in context.groups[group] if site != context.site]
+            members = [site for site in context.groups[group] if site in context.everybody]
             if first < 0:
                 members = [site for site in members if site in context.ring.place_of]
                 members += [site for site in context.others if site not in members]  # who sent it may help

@@ -9,6 +9,7 @@ keep concurrent changes apart. Members of a view that goes on do not follow some
 
 from typing import Final
 
+from tocsin.core.ballots import EPOCH_BALLOTS, epoch_of
 from tocsin.core.machine import Micros, SiteId
 from tocsin.protocols.counter_token.context import ACTIVE, FROZEN, LEFT, Changes, Context
 from tocsin.protocols.counter_token.installing import Installing
@@ -23,8 +24,8 @@ from tocsin.protocols.counter_token.messages import (
 )
 from tocsin.protocols.counter_token.order import Order
 from tocsin.protocols.counter_token.relay import Relay
+from tocsin.protocols.counter_token.seats import Wishes
 from tocsin.protocols.counter_token.views import (
-    Wish,
     decides,
     is_sound_promise,
     is_sound_view,
@@ -54,6 +55,7 @@ class Change:
         self.view: View | None = None  # set: the vote
         self.accepted: dict[SiteId, int] = {}  # by site: the incarnation that voted
         self.tries = 0
+        self.recovers = False  # whoever is here goes on, whatever the others had
 
 
 class Changing(Changes):
@@ -73,37 +75,12 @@ class Changing(Changes):
         self._decide_tries = 0
         self.joiners: list[SiteId] = []  # sorted; asked to be let in, or for their votes
         self.leaving: list[SiteId] = []  # sorted; said that they stop
-        self.wishes: list[Wish] = []  # changes of voters that this site was asked for
+        self.wishes = Wishes(context)
 
     # Who is wanted
 
     def wanted(self) -> bool:
-        return len(self.joiners) > 0 or self._open_wish()
-
-    def _open_wish(self) -> bool:
-        """Whether a change of voters can be had now."""
-        view = self._context.view
-        voters = dict(view.voters)
-        members = self._context.ring.place_of
-        for wish in self.wishes:
-            if wish.add and wish.site not in voters and wish.site in members:
-                return True
-            if not wish.add and wish.site in voters:
-                left = [site for site in voters if site != wish.site]
-                if 2 * len([site for site in left if site in members]) > len(left):
-                    return True
-        return False
-
-    def _drop_wishes(self) -> None:
-        """Those that are fulfilled, or never will be."""
-        view = self._context.view
-        voters = dict(view.voters)
-        self.wishes = [
-            wish
-            for wish in self.wishes
-            if (wish.add and wish.site not in voters and wish.site not in view.removed)
-            or (not wish.add and wish.site in voters)
-        ]
+        return len(self.joiners) > 0 or self.wishes.is_open()
 
     def note_joiner(self, now: Micros, site: SiteId) -> None:
         """Somebody asks to be let in."""
@@ -164,6 +141,17 @@ class Changing(Changes):
         self._relay.multicast(self._everyone(), Prepare(ballot, self._attempts))
         self._set_tick(now)
         self._maybe_propose(now, False)
+
+    def recover(self, now: Micros) -> None:
+        """Most voters' disks are lost, an administrator says: those that answer go on, in a new epoch, in which nobody
+        counts who is not here. Its ballots are above all of the epochs before."""
+        if self._context.status != FROZEN or self._voting.accepted is None:
+            return
+        self._seen = max(self._seen, self._voting.promised)
+        self._seen = max(self._seen, (epoch_of(self._seen) + 1) * EPOCH_BALLOTS)
+        self.start(now, [])
+        if self._change is not None:
+            self._change.recovers = True
 
     def _patience_us(self, attempt: int) -> int:
         """How long a coordinator waits for answers before it does without."""
@@ -255,10 +243,20 @@ class Changing(Changes):
         for site in sorted(change.promises):
             if change.promises[site].installed == last.ballot:
                 is_decided = True
-        majority = self._context.needs_majority
+        majority = self._context.needs_majority and not change.recovers
         if majority and not may_follow(last, voting(change.promises), is_decided):
             return False
-        view = propose(change.ballot, last, change.promises, self.leaving, self.wishes, is_decided, majority)
+        view = propose(
+            change.ballot,
+            last,
+            change.promises,
+            self.leaving,
+            self.wishes.all,
+            is_decided,
+            majority,
+            self._context.sites,
+            change.recovers,
+        )
         if not view.members or (majority and not decides(view, self._could_accept(change, view))):
             return False
         change.view = view
@@ -286,7 +284,7 @@ class Changing(Changes):
         if change is None or change.view is None:
             return False
         view = change.view
-        if self._context.needs_majority:
+        if self._context.needs_majority and not change.recovers:
             if not decides(view, change.accepted):
                 return False
         elif len(change.accepted) < len(view.members):
@@ -359,6 +357,7 @@ class Changing(Changes):
             context.stat_dropped += 1
             return False
         self._seen = max(self._seen, view.ballot)
+        context.learn_seats(view)
         if view.ballot <= context.view_number() or context.status == LEFT:
             return False
         if not context.is_in(view):
@@ -376,7 +375,7 @@ class Changing(Changes):
         self.waiting = False
         self._outbox.cancel_timer(DECIDE, 0)
         self._installing.install(now, view)
-        self._drop_wishes()
+        self.wishes.drop()
 
     def stop(self) -> None:
         """No change is sought here any more."""
@@ -389,4 +388,4 @@ class Changing(Changes):
         return self._change is not None
 
     def idle(self) -> bool:
-        return not self.joiners and not self._open_wish()
+        return not self.joiners and not self.wishes.is_open()

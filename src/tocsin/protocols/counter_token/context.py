@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 from tocsin.core.machine import Micros, Outbox, Setup, SiteId
-from tocsin.protocols.counter_token.messages import View
+from tocsin.protocols.counter_token.messages import Seat, View
 from tocsin.protocols.counter_token.options import CounterTokenOptions
 from tocsin.protocols.counter_token.ring import Ring
 
@@ -39,11 +39,15 @@ class Context:
                 self.is_receiver[member] = True
         self.mine = [setup.site in group for group in setup.groups]  # by group
         self.everybody = [site for site in range(setup.sites) if site != setup.site]
+        self._seats_view = -1  # the newest view whose seats are known
+        if setup.seats:
+            self.everybody = [site for site, _, _ in setup.seats if site != setup.site]
         self.status = FROZEN
         self.installed = False  # whether `view` is one that this site is or was a member of
         nothing = tuple([0 for _ in setup.groups])
         nobody = tuple([tuple([0] * setup.sites) for _ in setup.groups])
         self.view = View(0, (), (), (), (), (), (), 0, 0, nothing, nobody, (), (), ())  # the last that was installed
+        self.seats = tuple([Seat(site, name, address, site in setup.members) for site, name, address in setup.seats])
         self.ring = self.new_ring(self.view)
         self.others: list[SiteId] = []  # members of the ring but for this site
         self.stat_dropped = 0  # messages that made no sense
@@ -58,6 +62,15 @@ class Context:
         self.installed = True
         self.ring = self.new_ring(view)
         self.others = [site for site in self.ring.members if site != self.site]
+
+    def learn_seats(self, view: View) -> None:
+        """A view that was decided says who is known by name, and where."""
+        if view.seats and view.ballot > self._seats_view:
+            self._seats_view = view.ballot
+            self.seats = view.seats
+            seats = [(seat.site, seat.name, seat.address) for seat in view.seats]
+            self.everybody = [site for site, _, _ in seats if site != self.site]
+            self.outbox.seat(view.ballot, seats, list(view.removed))
 
     def is_in(self, view: View) -> bool:
         """Whether this site, as it is now, is a member of a view."""

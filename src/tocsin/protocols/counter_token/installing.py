@@ -56,6 +56,7 @@ class Installing:
         self._voting.in_doubt = False
         order.note_view(view.ballot, list(view.members))
         context.sit_down(view)
+        context.learn_seats(view)
         context.status = ACTIVE
         if newcomer and context.incarnation == FIRST_INCARNATION and view.ballot > 0:
             for group in range(len(context.groups)):

@@ -101,8 +101,7 @@ class Joining:
     def maybe_ask_for_vote(self, now: Micros) -> bool:
         """A member whose vote does not count, and that has everything, asks for it."""
         context = self._context
-        voters = dict(context.view.voters)
-        if context.site not in voters or self._voting.is_voter() or context.status != ACTIVE:
+        if not self.lacks_vote() or context.status != ACTIVE:
             return False
         if not self._order.lagging:
             join = self.join(context.view_number(), True)
@@ -111,6 +110,14 @@ class Joining:
                 self._changing.note_joiner(now, context.site)
         self._outbox.set_timer(JOIN, 0, now + context.options.join_us)
         return True
+
+    def lacks_vote(self) -> bool:
+        """Whether this site is to vote, and its vote does not count yet."""
+        view = self._context.view
+        if self._voting.is_voter():
+            return False
+        seats = [seat for seat in view.seats if seat.votes and seat.site == self._context.site]
+        return self._context.site in dict(view.voters) or len(seats) > 0
 
     def on_installed(self, now: Micros) -> None:
         """This site is in a view."""
@@ -168,6 +175,7 @@ class Joining:
         if view.ballot < self._heard or not is_sound_view(view, len(context.groups), context.sites):
             return
         self._invited = True
+        context.learn_seats(view)
         if self._changing.is_coordinating():
             self._changing.stop()  # there is a view that goes on
         self._heard = view.ballot

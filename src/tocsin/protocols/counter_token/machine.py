@@ -35,8 +35,9 @@ We differ from the paper in this:
 - The token is held for as short as possible under load, and longer and longer when idle; a hurry message ends that.
 """
 
+from tocsin.core.ballots import epoch_of
 from tocsin.core.data import Data
-from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Setup, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Machine, Micros, Outbox, Seating, Setup, SiteId
 from tocsin.core.message import Message, Record
 from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.catching_up import FETCH, CatchingUp
@@ -71,9 +72,9 @@ from tocsin.protocols.counter_token.recalling import Recalling
 from tocsin.protocols.counter_token.receiving import COPY, REPAIR, REQUEST, Receiving
 from tocsin.protocols.counter_token.relay import Relay
 from tocsin.protocols.counter_token.resting import HURRY
+from tocsin.protocols.counter_token.seats import UNSEATED, Wish
 from tocsin.protocols.counter_token.sending import Sending
 from tocsin.protocols.counter_token.store import Store
-from tocsin.protocols.counter_token.views import Wish
 from tocsin.protocols.counter_token.voting import Voting
 
 
@@ -127,6 +128,7 @@ class CounterToken(Machine):
             self._circulation,
             self._installing,
             self._voting,
+            self._archive,
         )
 
     def on_start(self, now: Micros, records: list[Record]) -> None:
@@ -148,7 +150,9 @@ class CounterToken(Machine):
         members = tuple(context.founders)
         first = tuple([FIRST_INCARNATION for _ in members])
         empty = context.view
-        view = View(0, members, first, voters, voters, (), (), 0, 0, empty.positions, empty.frontier, (), (), ())
+        view = View(
+            0, members, first, voters, voters, (), (), 0, 0, empty.positions, empty.frontier, (), (), (), context.seats
+        )
         self._changing.install(now, view)
         self._after(now)
 
@@ -175,7 +179,7 @@ class CounterToken(Machine):
             and not self._order.lagging
             and not self._joining.leaving
             and self._changing.idle()
-            and (self._voting.is_voter() or self._context.site not in dict(self._context.view.voters))
+            and not self._joining.lacks_vote()
         )
 
     def removed(self) -> bool:
@@ -190,9 +194,36 @@ class CounterToken(Machine):
     def remove_site(self, now: Micros, site: SiteId) -> None:
         self._wish(now, Wish(site, False))
 
+    def seat_site(self, now: Micros, name: str, address: str) -> None:
+        self._wish(now, Wish(UNSEATED, True, name, address))
+
+    def move_site(self, now: Micros, site: SiteId, address: str) -> None:
+        self._wish(now, Wish(site, False, "", address))
+
+    def recover(self, now: Micros) -> None:
+        self._changing.recover(now)
+        self._after(now)
+
+    def seating(self) -> Seating | None:
+        context = self._context
+        view = context.view if context.installed or self._voting.accepted is None else self._voting.accepted
+        voters = dict(view.voters)
+        wanted = [seat.site for seat in view.seats if seat.votes and seat.site not in {*voters, *view.removed}]
+        return Seating(
+            view.ballot if view.voters else -1,
+            [(view.members[place], view.incarnations[place]) for place in range(len(view.members))],
+            list(view.voters),
+            list(view.removed),
+            wanted,
+            list(self._order.positions),
+            context.status == ACTIVE,
+            self._order.lagging,
+            epoch_of(self._voting.promised),
+        )
+
     def _wish(self, now: Micros, wish: Wish) -> None:
-        if 0 <= wish.site < self._context.sites:
-            self._changing.wishes.append(wish)
+        if UNSEATED <= wish.site < self._context.sites:
+            self._changing.wishes.all.append(wish)
             if self._circulation.holding and self._context.status == ACTIVE and self._changing.wanted():
                 self._changing.start(now, [])
                 self._after(now)

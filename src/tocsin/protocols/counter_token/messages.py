@@ -118,6 +118,15 @@ class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
     kept: tuple[Number, ...]  # … and those at these places
 
 
+class Seat(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A site by name, and where it is. Its number is never another's."""
+
+    site: Number
+    name: Annotated[str, Meta(max_length=64)]
+    address: Annotated[str, Meta(max_length=256)]
+    votes: bool  # it is a voter, or will be when it is a member and has everything
+
+
 class View(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Who takes part, from which place on, and who decides about the next view: the value of a ballot."""
 
@@ -135,6 +144,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, gc=False):
     carried: tuple[Carried, ...]  # by place: `start` <= place < `base`
     marks: tuple[Mark, ...]  # of earlier views, by number
     floors: tuple[tuple[Number, Number], ...]  # by member: it announces none of its messages with a smaller number
+    seats: tuple[Seat, ...] = ()  # by number: whom the group knows by name; empty where numbers are all there is
 
 
 class Prepare(Message, frozen=True):

@@ -23,18 +23,11 @@ from typing import Final
 from tocsin.core.machine import SiteId
 from tocsin.protocols.counter_token.messages import Carried, Item, Mark, Promise, View, Voters
 from tocsin.protocols.counter_token.ring import RUNS_MAX, checked_slot
+from tocsin.protocols.counter_token.seats import Wish, seated
 
 MARKS_OF_ALL: Final = 8  # ends of views that every view names
 MARKS_OF_ABSENT: Final = 4  # … and of those that a site which is away was last a member of
 CARRIED_MAX: Final = 1 << 16
-
-
-class Wish:
-    """A change of voters that an administrator asked for."""
-
-    def __init__(self, site: SiteId, add: bool) -> None:
-        self.site = site
-        self.add = add
 
 
 def is_majority(voters: Voters, present: dict[SiteId, int]) -> bool:
@@ -110,8 +103,14 @@ def next_voters(
         promise = promises.get(site)
         if promise is not None and promise.incarnation > incarnation and not promise.lagging:
             changed.append({**dict(last.voters), site: promise.incarnation})
+    for seat in last.seats:
+        voters = dict(last.voters)
+        if seat.votes and seat.site not in voters and seat.site in members and not promises[seat.site].lagging:
+            changed.append({**voters, seat.site: promises[seat.site].incarnation})
     for wish in wishes:
         voters = dict(last.voters)
+        if wish.address and not wish.add:
+            continue
         if wish.add and wish.site not in voters and wish.site in members and wish.site not in last.removed:
             if not promises[wish.site].lagging:
                 changed.append({**voters, wish.site: promises[wish.site].incarnation})
@@ -134,8 +133,11 @@ def propose(
     wishes: list[Wish],
     is_decided: bool,
     majority: bool,
+    sites: int = 0,
+    recovers: bool = False,
 ) -> View:
-    """The next view. `is_decided`: the last one is known to be."""
+    """The next view. `is_decided`: the last one is known to be. `sites`: the limit of numbers. `recovers`: whoever is
+    here goes on, whatever the others had."""
     furthest = min(promises)
     for site in sorted(promises):
         if promises[site].ordered > promises[furthest].ordered:
@@ -150,15 +152,18 @@ def propose(
     for site in promises:
         for item in promises[site].items:
             highest = max(highest, item.place + 1)
-    removed = list(last.removed)
+    seats, unseated = seated(last, wishes, sites)
+    removed = [*last.removed, *unseated]
     members = [site for site in sorted(promises) if site not in leaving and site not in removed]
     before: Voters = last.voters if is_decided else last.before
     voters = last.voters
-    if is_decided or last.voters == last.before:
+    if recovers:
+        voters = before = _survivors(last, members, promises)
+    elif is_decided or last.voters == last.before:
         voters = next_voters(last, members, promises, wishes, majority)
     kept_voters = dict(voters)
     for site, _ in last.voters:
-        if site not in kept_voters:
+        if site not in kept_voters and not recovers:
             removed.append(site)
     members = _list_order(last, [site for site in members if site not in removed])
     known = {*last.absent, *last.members, *[site for site, _ in voters]}
@@ -180,7 +185,17 @@ def propose(
         tuple(carried),
         marks,
         tuple([(site, promises[site].floor) for site in sorted(members)]),
+        seats,
     )
+
+
+def _survivors(last: View, members: list[SiteId], promises: dict[SiteId, Promise]) -> Voters:
+    """Who votes after a recovery: the voters that are here with their disks, or, if there is none, who knows the last
+    view."""
+    found = tuple([(site, inc) for site, inc in last.voters if site in members and promises[site].incarnation == inc])
+    if found:
+        return found
+    return tuple([(site, promises[site].incarnation) for site in members if promises[site].accepted is not None])
 
 
 def _list_order(last: View, members: list[SiteId]) -> list[SiteId]:
@@ -216,6 +231,8 @@ def is_sound_view(view: View, groups: int, sites: int) -> bool:
     for site in (*view.absent, *view.removed):
         if site >= sites:
             return False
+    if len(view.seats) > sites or [place for place, seat in enumerate(view.seats) if seat.site != place]:
+        return False
     place = view.start - 1
     for entry in view.carried:
         if entry.place <= place or entry.place >= view.base or entry.group >= groups or entry.sender >= sites:

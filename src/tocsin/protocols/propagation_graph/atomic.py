@@ -87,7 +87,7 @@ class AtomicRecovery(Recovery):
         self._records = records
         self._outbox = outbox
         self._manager = Manager(setup, options, passing.graphs, records, outbox)
-        self._counting = Counting(setup, options, passing.graphs, passing.places, records, outbox)
+        self._counting = Counting(setup, options, passing.graphs, passing.places, passing.outlets, records, outbox)
         self._held = Held()
         self._old: dict[int, int] = {}  # by graph: where the log ended when this life began
         self._change_armed = False  # CHANGE is set
@@ -334,6 +334,7 @@ class AtomicRecovery(Recovery):
             self._passing.outlets.start_graph()
             following = self._manager.on_newest(now, following)
         self._follow(now)
+        self._counting.ask(now)
         self._passing.sources.pump_all(now)
 
     def _follow(self, now: Micros) -> None:

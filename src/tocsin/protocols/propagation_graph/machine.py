@@ -60,6 +60,9 @@ class PropagationGraph(Machine):
     def room(self) -> int:
         return self._passing.outlets.room() if self._beginning.is_over else 0
 
+    def room_for(self, group: GroupId) -> int:
+        return self.room() if self._passing.graphs.primary_of(group) >= 0 else 0
+
     def quiet(self) -> bool:
         if not self._beginning.is_over:
             return False

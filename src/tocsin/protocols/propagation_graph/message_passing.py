@@ -13,7 +13,7 @@ from tocsin.protocols.propagation_graph.application import Application
 from tocsin.protocols.propagation_graph.children import RESEND, Children
 from tocsin.protocols.propagation_graph.graphs import Graphs
 from tocsin.protocols.propagation_graph.history import History
-from tocsin.protocols.propagation_graph.messages import Ack, Null
+from tocsin.protocols.propagation_graph.messages import Ack, Decision, Null
 from tocsin.protocols.propagation_graph.options import PropagationGraphOptions
 from tocsin.protocols.propagation_graph.order import Order
 from tocsin.protocols.propagation_graph.outlets import Outlets
@@ -36,6 +36,7 @@ class MessagePassing:
         records: Records,
         outbox: Outbox,
     ) -> None:
+        self._site = setup.site
         self.history = history  # what a site that is away may need; None where none is ever left out
         self.graphs = Graphs(setup, options)
         self.places = SourcePlaces(setup.site)
@@ -121,6 +122,14 @@ class MessagePassing:
         self._submissions.start_graph()
         self.places.start_graph(self.graphs.present.graph)
         self.outlets.start_graph()
+
+    def learn_places(self, decision: Decision) -> None:
+        """A decision says how far sources are, also of groups that have no members any more."""
+        self.places.learn(decision.places)
+        for group, source, place in decision.places:
+            outlet = self.outlets.by_group.get(group)
+            if source == self._site and outlet is not None and not decision.groups[group]:
+                outlet.end_at(place)
 
     def begin(self, record: Begun) -> None:
         """This site has begun anew in a graph; also when that is read back."""

@@ -379,7 +379,7 @@ class NonAtomicRecovery(Recovery):
         closed = self._graphs.present
         self._graphs.replace(decision)
         self._decided.on_opened(decision)
-        self._passing.places.learn(decision.places)
+        self._passing.learn_places(decision)
         if not decision.away:  # all reported, that is, all have everything of the graphs before the last
             self._history.forget_before(closed.number)
         self._passing.start_graph()

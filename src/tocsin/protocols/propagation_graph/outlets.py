@@ -59,6 +59,12 @@ class Outlet(OutEdge):
         self.acked = max(self.acked, min(known, self.end))
         self.next_send = self.acked
 
+    def end_at(self, known: int) -> None:
+        """The group has no members any more, and messages below this place are with all who were."""
+        self.acked = max(self.acked, min(known, self.end))
+        self.next_send = max(self.next_send, self.acked)
+        self.settle(self.acked)
+
     def take_next(self) -> Sent:
         """This site is the primary destination, and orders the next message."""
         record = self.at(self.acked)
@@ -86,9 +92,11 @@ class Outlets:
         self.by_group: dict[GroupId, Outlet] = {}
 
     def room(self) -> int:
+        """What waits for a group that nobody is there of takes no room: no more is taken for it."""
         unsettled = 0
         for outlet in self.by_group.values():
-            unsettled += outlet.end - outlet.settled
+            if self._graphs.primary_of(outlet.group) >= 0:
+                unsettled += outlet.end - outlet.settled
         return self._backlog - unsettled
 
     def is_settled(self) -> bool:

@@ -6,6 +6,10 @@ failures only until the neighbour is heard again: then the numbers say what was 
 exactly.
 
 Time is counted in our own heartbeats, not in microseconds: the neighbour's come at the same rate.
+
+The way to the neighbour is what it says of it. Whoever has just begun a life, we or it, cannot have been heard, or have
+heard, in it: then the way counts as it was before, with a loss for each heartbeat of ours that is not answered, until
+the neighbour says that it hears us, or has had `vanish_after` of them without saying so.
 """
 
 from typing import Final
@@ -33,6 +37,8 @@ class Direct:
         self.timeout = TIMEOUT_FIRST  # grows when suspicions prove false
         self.peer_successes = 0  # what it says of the way from us to it; 0: it does not hear us
         self.peer_failures = 0
+        self._before = (0, 0)  # successes and failures of the way to it as it was before one of us began a life
+        self._unanswered = 0  # our heartbeats since then, while it was heard
         self.have = 0  # its changes that we hold, of its present life
         self.acknowledged = 0  # our changes that it holds
         self._life = 0  # the greatest it was heard in; 0 before
@@ -55,6 +61,7 @@ class Direct:
             return self._maybe_late(life, seqno)
         lost = seqno - self._seqno - 1 if life == self._life else seqno - 1
         if life > self._life:
+            self._begin_again()
             self.have = 0
             self.acknowledged = 0
         if not self.heard:  # what was before we cannot tell, and late ones of it are not ours to count
@@ -73,6 +80,26 @@ class Direct:
         self._silent = 0
         return True
 
+    def _begin_again(self) -> None:
+        """The neighbour begins a life: what it says of the way to it, it says when it has heard us in it."""
+        if self.works():
+            self._before = (self.peer_successes, self.peer_failures)
+            self._unanswered = 0
+
+    def recall(self, successes: int, failures: int) -> None:
+        """We begin a life. A link that was there before is there still, until its silence shows that it is not; of the
+        way to the neighbour counts what was seen of the way back."""
+        self.evidence.add(successes, failures)
+        self.expected = successes > 0
+        self._before = (successes, failures)
+
+    def on_answer(self, successes: int, failures: int, has_heard_us: bool) -> None:
+        """What the neighbour says of the way to it, and whether it says so after it heard us in our present life."""
+        self.peer_successes = successes
+        self.peer_failures = failures
+        if successes > 0 or has_heard_us:
+            self._before = (0, 0)
+
     def _maybe_late(self, life: int, seqno: int) -> bool:
         """Count one that was overtaken as arrived, once."""
         behind = self._seqno - seqno
@@ -90,6 +117,10 @@ class Direct:
         """Event 2: a heartbeat of ours passes. Whether the neighbour is (again) suspected."""
         if not self.is_there():
             return False
+        if self.heard and self._before[0] > 0:
+            self._unanswered += 1
+            if self._unanswered >= self._vanish_after:
+                self._before = (0, 0)
         self._silent += 1
         if self._silent <= self.timeout:
             return False
@@ -108,6 +139,7 @@ class Direct:
         self.timeout = TIMEOUT_FIRST
         self.peer_successes = 0
         self.peer_failures = 0
+        self._before = (0, 0)
         return True
 
     def is_there(self) -> bool:
@@ -117,6 +149,13 @@ class Direct:
     def works(self) -> bool:
         """Whether both hear each other."""
         return self.heard and self.peer_successes > 0
+
+    def way_to(self) -> tuple[int, int]:
+        """Successes and failures of the way to it, as it says or as they were before; no successes: there is none."""
+        if self.works():
+            return self.peer_successes, self.peer_failures
+        successes, failures = self._before
+        return (successes, failures + self.suspected + self._unanswered) if successes > 0 else (0, 0)
 
     def failures(self) -> int:
         """Of the way from it to us: losses, and what we suspect to be lost."""

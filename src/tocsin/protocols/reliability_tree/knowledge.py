@@ -209,6 +209,13 @@ class Knowledge:
         evidence = self._evidence[rows]
         return self._keys[rows].astype(np.int64), evidence >> 16, evidence & 0xFFFF
 
+    def silent(self) -> set[SiteId]:
+        """Processes that were heard once, and that nobody hears any more: every way from them that is known is gone."""
+        begin = self.process_count()
+        senders = (self._keys[begin:].astype(np.int64) - self._sites) % self._sites
+        is_gone = self._evidence[begin:] >> 16 == 0
+        return set(senders[is_gone].tolist()) - set(senders[~is_gone].tolist())
+
     def has_link(self, key: int) -> bool:
         """Whether a link is known and not gone."""
         place = self._place(key)

@@ -38,7 +38,7 @@ from tocsin.protocols.reliability_tree.messages import Data, Heartbeat
 from tocsin.protocols.reliability_tree.news import decode_news
 from tocsin.protocols.reliability_tree.options import ReliabilityTreeOptions
 from tocsin.protocols.reliability_tree.plans import NetworkMap, Plan, best_plan, make_plan, read_plan, unreachable
-from tocsin.protocols.reliability_tree.surroundings import believed_map, count_members, given_map, neighbours_of
+from tocsin.protocols.reliability_tree.surroundings import believed_map, given_map, members_of, neighbours_of
 
 HEARTBEAT: Final = "HEARTBEAT"
 TICK: Final = "TICK"
@@ -78,7 +78,7 @@ class ReliabilityTree(Machine):
                 direct = Direct(site, len(self.neighbours), options.memory, options.vanish_after)
                 self.neighbours.append(direct)
                 self._beside[site] = direct
-        self._members = count_members(setup.groups)
+        self._everybody = members_of(setup.groups)
         self._heartbeats = 0  # sent in this life
         self._settled = not self._learns  # whether broadcasts are taken
         self._plans: dict[tuple[GroupId, float], Plan] = {}  # of what is known now
@@ -175,11 +175,9 @@ class ReliabilityTree(Machine):
         self._maybe_settle()
 
     def _recall_link(self, direct: Direct) -> None:
-        """A link that was there before a crash is there still, until its silence shows that it is not."""
         key = link_key(direct.site, self._site, self._sites)
         told = self._memory.told(key)
-        direct.evidence.add(told.successes, told.failures)
-        direct.expected = told.successes > 0
+        direct.recall(told.successes, told.failures)
         if told.version > 0:
             self.knowledge.publish(key, told.version, told.public_successes, told.public_failures)
 
@@ -256,10 +254,9 @@ class ReliabilityTree(Machine):
         if not direct.on_heartbeat(message.life, message.seqno):
             return
         if direct.is_newest(message.life, message.seqno):
-            direct.peer_successes = message.successes
-            direct.peer_failures = message.failures
-            is_about_us = message.your_life == self._memory.life and message.have <= self.knowledge.changes
-            direct.acknowledged = message.have if is_about_us else 0
+            has_heard_us = message.your_life == self._memory.life
+            direct.on_answer(message.successes, message.failures, has_heard_us)
+            direct.acknowledged = message.have if has_heard_us and message.have <= self.knowledge.changes else 0
         if message.life == direct.life() and message.base <= direct.have:
             self._learn(direct, message)
         if not self._settled:
@@ -310,7 +307,7 @@ class ReliabilityTree(Machine):
         """The other end tells of the way from us to it; but where it does not hear us, those on our side may not hear
         it either: then we tell."""
         key = link_key(self._site, direct.site, self._sites)
-        if not direct.heard or direct.works() or not self.knowledge.has_link(key):
+        if not direct.heard or direct.way_to()[0] > 0 or not self.knowledge.has_link(key):
             return False
         self._tell(key, 0, 0)
         return True
@@ -367,17 +364,17 @@ class ReliabilityTree(Machine):
         return believed_map(self._site, self._sites, self.knowledge, self.neighbours, self._caution)
 
     def _maybe_settle(self) -> bool:
-        """Take broadcasts as soon as every member of every group was heard of, in this life or, of a neighbour, before
-        it: its link is there still, until its silence shows that it is not."""
-        if self.knowledge.process_count() + len(self.neighbours) < self._members:
+        """Take broadcasts as soon as a way to every member of every group is known; those aside that were heard once,
+        and that nobody hears any more."""
+        if self.knowledge.process_count() + len(self.neighbours) < len(self._everybody):
             return False
-        known, _, _ = self.knowledge.processes()
-        heard = set(known)
+        heard = set(self.knowledge.processes()[0])
         heard.update([direct.site for direct in self.neighbours if direct.expected])
-        for members in self._groups:
-            for member in members:
-                if member not in heard:
-                    return False
+        if not heard.issuperset(self._everybody):
+            return False
+        missing = set(unreachable(self._map(), self._site, self._everybody))
+        if missing and not missing <= self.knowledge.silent():
+            return False
         self._settled = True
         self._outbox.cancel_timer(SETTLE, 0)
         return True

@@ -44,7 +44,7 @@ def believed_map(
     processes, up, down = knowledge.processes()
     for place in range(len(processes)):
         known.down[processes[place]] = most_believed(up[place], down[place])
-    beside = {direct.site: direct for direct in neighbours if direct.works()}
+    beside = {direct.site for direct in neighbours if direct.way_to()[0] > 0}
     ways: dict[tuple[SiteId, SiteId], tuple[int, int]] = {}  # from whom, to whom: successes, failures
     senders, receivers, successes, failures = knowledge.links()
     for place in range(len(senders)):
@@ -52,12 +52,10 @@ def believed_map(
         if not (sender == site and receiver in beside) and not (receiver == site and sender in beside):
             ways[(sender, receiver)] = (successes[place], failures[place])
     for direct in neighbours:  # of our own links nobody has newer word than both ends
-        if direct.works():
-            ways[(site, direct.site)] = (direct.peer_successes, direct.peer_failures)
+        if direct.site in beside:
+            ways[(site, direct.site)] = direct.way_to()
+        if direct.works():  # else the way to it counts as what was seen of this one, which is not counted twice
             ways[(direct.site, site)] = (direct.evidence.successes, direct.failures())
-        elif direct.expected:  # known from before a crash; of the way to it, what was seen of the way back
-            ways[(site, direct.site)] = (direct.evidence.successes, direct.failures())
-            ways.pop((direct.site, site), None)  # the same evidence is not counted twice
     for (sender, receiver), (good, bad) in ways.items():
         back = ways.get((receiver, sender))
         if back is not None and are_alike(good, bad, back[0], back[1]):
@@ -66,8 +64,6 @@ def believed_map(
     return known
 
 
-def count_members(groups: list[list[SiteId]]) -> int:
-    """How many sites are in any group."""
-    if len(groups) == 1:
-        return len(groups[0])
-    return len({member for members in groups for member in members})
+def members_of(groups: list[list[SiteId]]) -> list[SiteId]:
+    """The sites that are in any group, sorted."""
+    return groups[0] if len(groups) == 1 else sorted({member for members in groups for member in members})

@@ -19,6 +19,7 @@ class Catchup:
             SiteId, tuple[int, int]
         ] = {}  # by origin: the lowest (number, count) that a helper begins after
         self.roots: set[SiteId] = set()  # outside the group, who said that there is more: they know what is lost
+        self.is_resting = False  # everybody who functions was asked, and has not got it: it is with who is away
         self._candidates: list[SiteId] = []  # who said they have something, oldest first
         self._tried: set[SiteId] = set()  # who was asked in this round
         self._in_vain: set[SiteId] = set()  # who had nothing for us, since something last came
@@ -27,7 +28,7 @@ class Catchup:
         """Somebody has a message that we lack; `holder`: perhaps that member, -1 if unknown."""
         if self.wanted.get(origin, -1) < seqno:
             self.wanted[origin] = seqno
-            self._in_vain.clear()
+            self.wake()
         if holder >= 0 and holder not in self._candidates:
             self._candidates.append(holder)
 
@@ -38,6 +39,7 @@ class Catchup:
             if stream is not None and stream.last >= self.wanted[origin]:
                 del self.wanted[origin]
         if not self.wanted:
+            self.is_resting = False
             self.helper = -1
             self.roots.clear()
             self._candidates.clear()
@@ -52,7 +54,12 @@ class Catchup:
             self.floors[origin] = (floor, count)
 
     def note_progress(self) -> None:
+        self.wake()
+
+    def wake(self) -> None:
+        """Something has changed: everybody is worth asking again."""
         self._in_vain.clear()
+        self.is_resting = False
 
     def note_nothing(self) -> None:
         """The helper has answered, and has nothing more for us."""
@@ -86,5 +93,6 @@ class Catchup:
             stream = streams.get(origin)
             if stream is None or stream.missing_complete() < 0:
                 del self.wanted[origin]
+        self.is_resting = bool(self.wanted)
         self.roots.clear()
         self._candidates.clear()

@@ -83,9 +83,7 @@ class TreeAck(Machine):
         self._announcements = Announcements(setup.site, options, self._broadcasts, self._peers, outbox)
         self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
-        site, sites, groups = setup.site, setup.sites, len(setup.groups)
-        self._restart = Restart(site, sites, groups, options.window, self._peers, self._broadcasts, self._store)
-        self._restart.is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
+        self._restart = Restart(setup, options.window, self._peers, self._broadcasts, self._store)
         self._greeting: set[SiteId] = set()  # sites that must answer our Hello; none has failed
         self.stat_dropped = 0  # messages that no correct site would have sent
 
@@ -99,9 +97,7 @@ class TreeAck(Machine):
         return not self._restart.is_anew and not self._pulls.lacks_own()
 
     def quiet(self) -> bool:
-        if self._restart.awaited or self._greeting:
-            return False
-        return self._pulls.quiet() and self._broadcasts.quiet()
+        return not (self._restart.awaited or self._greeting) and self._pulls.quiet() and self._broadcasts.quiet()
 
     # The application
 
@@ -277,8 +273,7 @@ class TreeAck(Machine):
         self._peers.failed.add(site)
         self._ways.forget(site)
         self._announcements.on_failed(site)
-        self._greeting.discard(site)
-        self._outbox.cancel_timer(GREET, site)
+        self._stop_greeting(site)
         self._broadcasts.on_failed(now, site)
         self._pulls.on_failed(now, site)
         self._restart.on_failed(now, site)
@@ -287,6 +282,7 @@ class TreeAck(Machine):
         self._peers.failed.discard(site)
         self._broadcasts.on_back(now, site)
         self._announcements.on_back(now)
+        self._pulls.on_back(now)
 
     def _greet(self, now: Micros, site: SiteId) -> None:
         """Tell a site what we have, until it has answered."""
@@ -298,6 +294,10 @@ class TreeAck(Machine):
         self._outbox.send(site, Hello(self._store.life, self._broadcasts.vector()))
         self._outbox.set_timer(GREET, site, now + GREET_RESENDS * self._resend_us)
         self._peers.watch(now, site)
+
+    def _stop_greeting(self, site: SiteId) -> None:
+        self._greeting.discard(site)
+        self._outbox.cancel_timer(GREET, site)
 
     # Restarts
 
@@ -325,8 +325,7 @@ class TreeAck(Machine):
             if not was_wrong:
                 self._fail(now, source)  # it has crashed and come back, and nobody noticed
                 self._back(now, source)
-            self._greeting.discard(source)  # it asks until it has our answer
-            self._outbox.cancel_timer(GREET, source)
+            self._stop_greeting(source)  # it asks until it has our answer
         self._note_vector(now, source, hello.vector)
         self._outbox.send(source, Welcome(self._store.life, hello.life, self._broadcasts.vector()))
         if self._broadcasts.is_behind(source) and source not in self._greeting and source not in self._peers.failed:
@@ -339,18 +338,19 @@ class TreeAck(Machine):
         self._peers.lives[source] = max(self._peers.lives[source], welcome.life)
         self._note_vector(now, source, welcome.vector)
         if source in self._greeting and not self._broadcasts.is_behind(source):
-            self._greeting.discard(source)
-            self._outbox.cancel_timer(GREET, source)
+            self._stop_greeting(source)
 
     def _note_vector(self, now: Micros, source: SiteId, vector: Vector) -> None:
         """A site says what it has."""
         reported: dict[int, int] = {}
         learned_own = False
-        for group, origin, last in vector:
+        for group, origin, last, before, count in vector:
             stream = self._broadcasts.stream(group, origin)
             if stream is None or source not in stream.participants:
                 continue
             reported[self._broadcasts.key(stream)] = last
+            if origin != self._site and self._site in stream.members:
+                self._store.skip_in_jump(stream, before, count)
             if last > stream.last and (origin != self._site or last < self._broadcasts.first_seqno):
                 if self._site in stream.members:
                     self._pulls.want(now, stream, last, source)

@@ -42,9 +42,10 @@ class Pulls:
         self._outbox = outbox
         self._patience_us: int = options.resend_us
         self._wait_us: int = PULL_RESENDS * options.resend_us
+        self._rest_us: int = max(self._wait_us, options.recheck_us)
 
     def quiet(self) -> bool:
-        return all(not catchup.wanted for catchup in self.catchups)
+        return all(not catchup.wanted or catchup.is_resting for catchup in self.catchups)
 
     def wants_own(self, group: GroupId) -> bool:
         """Whether an earlier incarnation of this site has sent messages that we lack: others have them."""
@@ -77,6 +78,13 @@ class Pulls:
         for group in range(len(self._groups)):
             if self.catchups[group].helper == site:
                 self._ask_next(now, group)
+
+    def on_back(self, now: Micros) -> None:
+        """A site is there again, perhaps with what nobody else has."""
+        for group in range(len(self._groups)):
+            if self.catchups[group].is_resting:
+                self.catchups[group].wake()
+                self._outbox.set_timer(PULL, group, now + self._patience_us)
 
     def on_pull_timer(self, now: Micros, group: GroupId) -> None:
         """What we lack has not come by itself, the helper was silent, or nobody had anything."""
@@ -124,7 +132,8 @@ class Pulls:
 
     def _set_pull(self, now: Micros, group: GroupId) -> None:
         if self.catchups[group].wanted:
-            self._outbox.set_timer(PULL, group, now + self._wait_us)
+            wait_us = self._rest_us if self.catchups[group].is_resting else self._wait_us
+            self._outbox.set_timer(PULL, group, now + wait_us)
         else:
             self._outbox.cancel_timer(PULL, group)
 

@@ -94,8 +94,10 @@ class Duties:
             ending.disks.append(host.disk)
             if host.left:
                 ending.left.add(host.site)
-            elif host.machine is not None and host.pending:
-                ending.busy.append(f"{ending.names[host.site]}: {len(host.pending)} broadcasts wait for room")
+        for host in world.sites:
+            waiting = [group for group, _ in host.pending if ending.has_somebody(host.site, group)]
+            if waiting and host.machine is not None and not host.left:
+                ending.busy.append(f"{ending.names[host.site]}: {len(waiting)} broadcasts wait for room")
         return ending
 
     def _reach(self) -> Duty:

@@ -7,7 +7,7 @@ for. Since when, `since` says; the protocol's bound counts from there. A network
 the bound away: a run that became quiet all the same is judged.
 """
 
-from tocsin.core.machine import Machine, Micros, SiteId
+from tocsin.core.machine import GroupId, Machine, Micros, SiteId
 from tocsin.core.message import Options
 from tocsin.protocols.limits import Limits
 from tocsin.protocols.protocol import Protocol
@@ -44,6 +44,14 @@ class Ending:
 
     def everyone_is_up(self) -> bool:
         return not self.left and all(machine is not None for machine in self.machines)
+
+    def has_somebody(self, site: SiteId, group: GroupId) -> bool:
+        """Whether somebody is there of a group, as it is decided and known at a site: what is for others waits."""
+        machine = self.machines[site]
+        groups = machine.groups() if machine is not None else None
+        if groups is None or group >= len(groups):
+            return True
+        return any(self.machines[member] is not None and member not in self.left for member in groups[group])
 
     def unhealed(self) -> str:
         """Why nothing can be said of what is owed: the run has not healed, or not for long enough; "" if it has."""

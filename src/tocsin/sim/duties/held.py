@@ -11,6 +11,7 @@ from tocsin.protocols.limits import Limits
 from tocsin.sim.disk import Disk
 from tocsin.sim.duties.ending import Ending
 from tocsin.sim.duties.inside import inside
+from tocsin.sim.duties.notes import name_of
 
 FIRST_LOOK_US: Final = 20_000
 SITES_MAX: Final = 64  # machines looked into at the end
@@ -50,15 +51,28 @@ def excess(ending: Ending, at_rest: bool) -> str:
         if machine is not None:
             found = _beyond(limits, ending.names[site], machine, ending.disks[site])
             if not found and at_rest and ending.everyone_is_up():
-                found = _left_over(limits, ending.names[site], machine, ending.disks[site])
+                found = _left_over(limits, ending.names[site], machine, ending.disks[site], _waiting(ending, site))
             if found:
                 return found
     return ""
 
 
-def _left_over(limits: Limits, name: str, machine: Machine, disk: Disk) -> str:
-    """What is still held for messages that everybody has."""
-    messages = inside(machine).messages
+def _waiting(ending: Ending, site: SiteId) -> int:
+    """Messages of a site that nobody has, to groups without members: they wait for some."""
+    notes = ending.notes
+    waiting: set[int] = set()
+    for (group, origin), numbers in notes.sent.items():
+        if origin == site and not ending.has_somebody(site, group):
+            waiting.update([name_of(site, seqno) for seqno in numbers])
+    for log in notes.logs:
+        for names in log.told.values():
+            waiting.difference_update(names)
+    return len(waiting)
+
+
+def _left_over(limits: Limits, name: str, machine: Machine, disk: Disk, waiting: int) -> str:
+    """What is still held for messages that everybody has; `waiting`: so many it must hold."""
+    messages = inside(machine).messages - waiting
     if messages > limits.held_at_rest:
         return (
             f"{name} still holds {messages} messages in a quiet group with everyone up; the limit is "

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 
 from tocsin.spark.session import SessionOptions, start_session
 
-ORDER = "order_id bigint, customer string, amount double, at timestamp"
+ORDER = "order_id bigint, customer string, cents bigint, at timestamp"
 CUSTOMERS = [("ann", "north"), ("bob", "south"), ("cho", "north"), ("dee", "west")]
-ALERT_ABOVE = 900.0
+ALERT_ABOVE = 90_000  # cents
 SHUT = "shut"  # the customer of the order that closes the last window
 BATCH_ROWS = 400
 
@@ -33,17 +33,17 @@ def orders(rows: DataFrame) -> DataFrame:
 def joined(found: DataFrame) -> DataFrame:
     spark = found.sparkSession
     customers = spark.createDataFrame(CUSTOMERS, "customer string, region string")
-    return found.join(F.broadcast(customers), "customer").select("position", "order_id", "region", "amount", "at")
+    return found.join(F.broadcast(customers), "customer").select("position", "order_id", "region", "cents", "at")
 
 
 def summed(found: DataFrame) -> DataFrame:
     window = F.window("at", "10 seconds").alias("window")
-    counts = found.groupBy(window, "customer").agg(F.count("*").alias("orders"), F.sum("amount").alias("amount"))
-    return counts.select(F.col("window.start").alias("start"), "customer", "orders", "amount")
+    counts = found.groupBy(window, "customer").agg(F.count("*").alias("orders"), F.sum("cents").alias("cents"))
+    return counts.select(F.col("window.start").alias("start"), "customer", "orders", "cents")
 
 
 def alerts(found: DataFrame) -> DataFrame:
-    large = found.where((F.col("amount") > ALERT_ABOVE) & (F.col("customer") != SHUT))
+    large = found.where((F.col("cents") > ALERT_ABOVE) & (F.col("customer") != SHUT))
     return large.select(F.concat(F.lit("alert "), F.col("order_id").cast("string")).alias("payload"))
 
 

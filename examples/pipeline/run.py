@@ -90,7 +90,7 @@ TOCSIN = (sys.executable, "-m", "tocsin")
 def order(number: int) -> bytes:
     draw = random.Random(number)
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGAN + number // 50))
-    found = {"order_id": number, "customer": draw.choice(WORDS), "amount": draw.randrange(100_000) / 100, "at": at}
+    found = {"order_id": number, "customer": draw.choice(WORDS), "cents": draw.randrange(100_000), "at": at}
     return json.dumps(found).encode()
 
 
@@ -101,7 +101,7 @@ def publish(group: Group, count: int, done: threading.Event) -> None:
             messages = [order(number) for number in range(first, min(first + 100, count))]
             client.publish(messages, producer="shop", number=first)
             time.sleep(0.02)
-        last = {"order_id": count, "customer": "shut", "amount": 0.0, "at": "2030-01-01T00:00:00Z"}
+        last = {"order_id": count, "customer": "shut", "cents": 0, "at": "2030-01-01T00:00:00Z"}
         client.publish([json.dumps(last).encode()], producer="shop", number=count)
     done.set()
 

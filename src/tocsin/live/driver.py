@@ -327,6 +327,9 @@ class Driver:
         frame: int = answer
         self.log.stage(log_format.Broadcast(group, frame, numbers.number, numbers.count))
         self._outgoing.on_broadcast(group, frame, numbers, alone)
+        if self._group.protocol.plans_reach:
+            left_out = self.machine.left_out(now_us(), group, reach)
+            self._outgoing.receipts.leave_out(group, frame, tuple([self._group.sites[site] for site in left_out]))
         if self._site in self._group.groups[group]:
             self._outgoing.on_way(group, frame, len(payload))
         self._end_step()

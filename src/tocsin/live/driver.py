@@ -216,9 +216,6 @@ class Driver:
                 self._maybe_acquaint(claim.site, claim.incarnation)
         self._maybe_settle()
 
-    def _stop_removed(self) -> None:
-        self.fail(removed_error(self._group.sites[self._site]))
-
     def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
         if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
             self._acquainted[peer] = incarnation
@@ -397,7 +394,7 @@ class Driver:
                 self._seats.on_seats(effect)
             else:
                 if isinstance(effect, View) and not effect.primary and self.machine.removed():
-                    self._loop.call_soon(self._stop_removed)
+                    self._loop.call_soon(self.fail, removed_error(self._group.sites[self._site]))
                 self.staging.add(effect)
         if self.failed is None:
             self.commits.end_step()

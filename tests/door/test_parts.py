@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +15,11 @@ import tocsin
 from tocsin.core.errors import InputError
 from tocsin.door.commands import Descriptor, read_command
 from tocsin.door.publishing import Rows, answer_of
+from tocsin.door.reading import Reading
 from tocsin.door.rows import STREAMED, by_group, pieces, without_gaps
 from tocsin.door.tokens import Tokens, read_tokens
 from tocsin.door.window import Window
+from tocsin.live.errors import Closed, TooOld
 from tocsin.live.storage.holding import is_behind, places_of_cursors
 
 
@@ -157,3 +161,63 @@ def test_a_client_says_what_is_wrong_with_its_call() -> None:
     with pytest.raises(tocsin.EnvironmentMissing, match="nobody opens"):
         client.groups()
     assert client.publish([]) == []
+
+
+class Told:
+    """A link, a tail and files that say what they are told to."""
+
+    def __init__(self, told: int, window: Window, older: list[Any]) -> None:
+        self.positions = [told]
+        self.is_closing = threading.Event()
+        self._older = older
+        self._window = window
+        self.settings = SimpleNamespace(groups=("all",), site="a", others=("grpc://h:1",))
+
+    def reading(self) -> Reading:
+        return Reading(self, self, self._window, self)  # type: ignore[arg-type]
+
+    def told(self) -> "Told":
+        return self
+
+    def count(self) -> int:
+        return 0
+
+    def wait(self, count: int, seconds: float) -> None:
+        """Nothing comes."""
+
+    def check(self, is_order_needed: bool) -> None:
+        """The member is there."""
+
+    def read(self, group: str, position: int) -> Any:
+        return (each for each in self._older if each["position"][-1].as_py() >= position)
+
+
+def read(told: Told, position: int, limit: int | None = None, follows: bool = False) -> list[int] | None:
+    return numbers(list(told.reading().read("all", position, limit, follows, lambda: False)))
+
+
+def test_readers_go_from_files_to_the_window_and_see_only_what_was_told() -> None:
+    window = Window(1 << 20)
+    for first in (10, 12, 14, 16):
+        window.add("all", rows([first, first + 1]))
+    older = [rows(list(range(4))), rows(list(range(4, 13)))]
+    for told in range(18):
+        assert read(Told(told, window, older), 0) == list(range(told))  # also in the middle of a batch, or between two
+    assert read(Told(18, window, older), 3, limit=9) == list(range(3, 12))
+    assert read(Told(18, window, older), 15) == [15, 16, 17]
+    assert read(Told(18, window, older), 40) == []
+
+
+def test_what_is_not_kept_is_told() -> None:
+    window = Window(1 << 20)
+    with pytest.raises(TooOld, match="positions 2 to 4"):
+        read(Told(9, window, [rows([5, 6, 7, 8])]), 2)
+
+
+def test_a_closing_door_says_where_to_go_on() -> None:
+    told = Told(2, Window(1 << 20), [rows([0, 1])])
+    told.is_closing.set()
+    following = told.reading().read("all", 0, None, True, lambda: False)
+    assert numbers([next(following)]) == [0, 1]
+    with pytest.raises(Closed, match=r"after 1: grpc://h:1"):
+        next(following)

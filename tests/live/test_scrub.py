@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import tocsin
@@ -54,6 +55,17 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     JournalFolder(folder, 1 << 40, 0).add(0)
     log.close()
     return folder
+
+
+def test_a_log_that_is_gone_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_identity(folder, msgspec.structs.replace(IDENTITY, incarnation=1))
+    assert scrub(folder, ReadingDisk()).damaged == []
+    shutil.rmtree(folder / "wal")
+    assert [(each.file, each.what) for each in scrub(folder, ReadingDisk()).damaged] == [
+        (str(folder / "wal"), "no file of the log is there any more")
+    ]
+    assert main(["scrub", str(folder)]) == 1
+    assert f"{folder / 'wal'}: offset 0: no file of the log" in capsys.readouterr().out
 
 
 @pytest.fixture

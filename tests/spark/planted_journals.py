@@ -1,5 +1,6 @@
 """Violations planted in the journals of stopped members."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,28 @@ def rewrite(site_dir: Path, number: int, change: Any) -> None:
 
 
 def swap_deliveries(site_dir: Path) -> None:
-    """Two neighbouring messages of different origins, delivered the other way round."""
+    """Two messages of other origins that follow one another, delivered the other way round."""
 
-    def change(rows: Any) -> Any:
-        delivered = np.asarray(rows.column("event").to_numpy(zero_copy_only=False) == DELIVER)
-        origins = rows.column("origin").to_numpy(zero_copy_only=False)
-        both = np.flatnonzero(delivered[1:] & delivered[:-1] & (origins[1:] != origins[:-1]))
-        at = int(both[len(both) // 2])
+    def change(rows: Any, at: tuple[int, int]) -> Any:
         places = np.arange(rows.num_rows)
-        places[[at, at + 1]] = [at + 1, at]
+        places[list(at)] = at[::-1]
         moved = rows.take(pa.array(places))
         for name in ("order", "position"):
             moved = moved.set_column(moved.schema.get_field_index(name), rows.schema.field(name), rows.column(name))
         return moved
 
-    rewrite(site_dir, journal_files(site_dir / "journal")[0], change)
+    folder = site_dir / "journal"
+    for number in journal_files(folder):
+        rows = pa.Table.from_batches(list(arrow_batches(journal_path(folder, number))))
+        delivered = np.flatnonzero(rows.column("event").to_numpy(zero_copy_only=False) == DELIVER)
+        origins = rows.column("origin").to_numpy(zero_copy_only=False)[delivered]
+        both = np.flatnonzero((origins[1:] != origins[:-1]) & (origins[1:] != site_dir.name))
+        if len(both):
+            at = int(both[len(both) // 2])
+            pair = (int(delivered[at]), int(delivered[at + 1]))
+            rewrite(site_dir, number, partial(change, at=pair))
+            return
+    raise AssertionError("one origin only")
 
 
 def drop_delivery(site_dir: Path) -> None:

@@ -146,7 +146,7 @@ REFUSED = {
 def test_wrong_writes_are_one_line(spark: "SparkSession", doors: Doors, case: str) -> None:
     options, schema, told = REFUSED[case]
     frame = spark.createDataFrame([], schema) if case != "token" else spark.createDataFrame([("x",)], schema)
-    with pytest.raises(Exception, match="(?s).*") as caught:
+    with pytest.raises(Exception, match=r"(?s).*") as caught:
         given = {"door": doors.urls, "token": WRITER, "producer": "p", **options}
         frame.write.format("tocsin").mode("append").options(**given).save()
     assert any(told in line for line in str(caught.value).splitlines()), str(caught.value)[-400:]

@@ -119,7 +119,7 @@ REFUSED = {
     "unknown": ({"path": "x", "startingPositon": "1"}, "unknown (did you mean `startingPosition`?)"),
     "position": ({"path": "x", "startingPosition": "first"}, "option `startingPosition`: expected earliest, latest"),
     "no folder": ({"path": "nowhere"}, "nowhere: expected a member's data folder or a folder of them"),
-    "rows": ({"path": "x", "rows": "all"}, "option `rows`: expected streamed or trace, found `all`"),
+    "rows": ({"path": "x", "rows": "all"}, "option `rows`: expected streamed or trace or parts, found `all`"),
 }
 
 

@@ -1,7 +1,13 @@
 """`tocsin watch`: whatever the batches and restarts, its verdicts at the end are those of `tocsin check`."""
 
 import json
+import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,3 +103,26 @@ def test_a_batch_that_comes_again_counts_once(spark: "SparkSession", data: Path,
         (commits / name).unlink(missing_ok=True)
     assert watched(spark, data, tmp_path / "w", told) == first == expected(data)
     assert told[-1].report.rows == rows
+
+
+@pytest.mark.long
+def test_a_watch_that_is_killed_goes_on(data: Path, tmp_path: Path) -> None:
+    """kill -9 of the whole watch, at five moments."""
+    swap_deliveries(data / "b")
+    draw = random.Random(24)
+    words = [sys.executable, "-m", "tocsin", "watch", str(data), "--json", "--checkpoint", str(tmp_path / "w")]
+    for _ in range(5):
+        process = subprocess.Popen([*words, "--follow"], stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(draw.uniform(0, 4))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    done = subprocess.run([*words, "--once", "--patience", "0"], capture_output=True, text=True, check=True)
+    line = json.loads(done.stdout.splitlines()[-1])
+    assert verdicts(line) == expected(data) and verdicts(line)["multiple_source"] == FAIL
+    stopped = subprocess.run(
+        [*words[:-2], "--stop-on-violation"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert stopped.returncode == 1

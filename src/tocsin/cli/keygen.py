@@ -19,7 +19,7 @@ changing the key of a running group, each step on all members before the next (t
 (step 1 makes the new key: do it once and copy the file to all)
 for doors, docs/door.md:
   tocsin keygen door --door            door.pem and door.key, self-signed; prints the fingerprint that clients give
-  tocsin keygen door --door --host h1.example.org --host 10.0.0.1   also good for clients that check names
+  tocsin keygen door --door --host h1 --host 10.0.0.1   also good for clients that check names
 """
 
 

@@ -11,10 +11,10 @@ from tocsin.core.errors import InputError
 
 EXAMPLES = """\
 examples:
-  tocsin read grpc://127.0.0.1:7501                    everything that is kept
-  tocsin read grpc://127.0.0.1:7501 --after 41 --follow
-  tocsin read grpc://127.0.0.1:7501 --consumer billing --follow    from where this consumer stopped, at whichever door;
-                                                       a line counts as acknowledged when it was written
+  tocsin read grpc://127.0.0.1:7501         everything that is kept
+  tocsin read URL --after 41 --follow       what is behind position 41, and what is still to come
+  tocsin read URL --consumer billing --follow   from where this consumer stopped, at whichever door; a line counts as
+                                            acknowledged when it was written
 """
 
 

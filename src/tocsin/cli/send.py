@@ -10,9 +10,9 @@ from tocsin.core.errors import InputError
 
 EXAMPLES = """\
 examples:
-  seq 1000 | tocsin send grpc://127.0.0.1:7501         lines of stdin; the position of the last is printed at the end
-  tocsin send grpc+tls://h1:7501,grpc+tls://h2:7501 --producer till-3 --number 17 < sales.txt
-                                                       line i has number 17 + i: sent again, it is delivered once
+  seq 1000 | tocsin send grpc://127.0.0.1:7501     lines of stdin; prints the position of the last at the end
+  tocsin send URL --producer till-3 --number 17    line i has number 17 + i: sent again, it is delivered once
+  tocsin send grpc+tls://h1:7501,grpc+tls://h2:7501   goes on at the second door when the first fails
 """
 LINES_MAX = 8192  # that are published together
 

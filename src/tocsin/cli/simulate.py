@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.cli.progress import Bar
-from tocsin.cli.tables import output
+from tocsin.cli.tables import output, print_line
 from tocsin.cli.verdicts import print_verdicts
 from tocsin.core.errors import InputError
 from tocsin.core.files import name_of_file
@@ -122,30 +122,33 @@ def _run(scenario: Scenario, simulation: Simulation) -> bool:
 def _print(result: dict[str, Any], report: Report, scenario: Scenario, whole: bool) -> None:
     """What happened, for people."""
     happened = result["happened"]
-    print(
+    console = output()
+    print_line(
+        console,
         f"{result['protocol']}, {result['sites']} sites, seed {result['seed']}: "
         f"{result['broadcasts']} broadcasts, {result['deliveries']} deliveries "
-        f"in {result['simulated_us'] / 1e6:.3f} simulated seconds"
+        f"in {result['simulated_us'] / 1e6:.3f} simulated seconds",
     )
     lost = sum(happened["drops"].values())
     things = [(lost, "messages lost"), (happened["duplicates"], "duplicated")]
     things += [(happened[what], what) for what in ("crashes", "recoveries", "partitions", "views", "rollbacks")]
     things += [(happened[what], words) for what, words in RARE.items()]
     said = [f"{count} {what}" for count, what in things if count]
-    print("what went wrong: " + (", ".join(said + _cut_off(result, scenario, whole)) or "nothing"))
+    print_line(console, "what went wrong: " + (", ".join(said + _cut_off(result, scenario, whole)) or "nothing"))
     counts = {kind: result["sends"].get(kind, 0) + result["multicasts"].get(kind, 0) for kind in _kinds(result)}
-    print("messages: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
+    print_line(console, "messages: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
     delay = result["delay_us"]
     if delay["mean"] is not None:
-        print(
+        print_line(
+            console,
             f"broadcast to last delivery: mean {delay['mean'] / 1e3:.1f} ms, median {delay['p50'] / 1e3:.1f} ms, "
-            f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms"
+            f"99 % {delay['p99'] / 1e3:.1f} ms, longest {delay['max'] / 1e3:.1f} ms",
         )
     if report.properties:
-        print_verdicts(output(), report, scenario.promised())
+        print_verdicts(console, report, scenario.promised())
     for name, verdict in result["duties"].items():
         why = result["duties_why"].get(name)
-        print(f"duty {name}: {verdict}{f': {why}' if why else ''}")
+        print_line(console, f"duty {name}: {verdict}{f': {why}' if why else ''}")
 
 
 def _cut_off(result: dict[str, Any], scenario: Scenario, whole: bool) -> list[str]:

@@ -12,6 +12,7 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 
 from tocsin.cli.progress import Bar
+from tocsin.cli.tables import output, print_line
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
 from tocsin.core.files import write_whole
@@ -79,19 +80,23 @@ def run(arguments: argparse.Namespace) -> int:
     hours = sum(outcome.simulated_us for outcome in outcomes) / HOUR_US
     per_second = len(outcomes) / seconds
     print(f"{protocol.name}: {len(outcomes)} seeds, {hours:,.1f} simulated hours, {per_second:.1f} seeds per second")
-    print("happened: " + ", ".join(f"{count:,} {what}" for what, count in happened.items()))
-    print("drawn:    " + ", ".join(f"{count:,} {kind}" for kind, count in drawn.items()))
+    console = output()
+    print_line(console, "happened: " + ", ".join(f"{count:,} {what}" for what, count in happened.items()))
+    print_line(console, "drawn: " + ", ".join(f"{count:,} {kind}" for kind, count in drawn.items()))
     for outcome in violations[:VIOLATIONS_SHOWN]:
-        print(f"VIOLATED by seed {outcome.seed}: {outcome.violated}")
-        print(f"  it had:    {', '.join(outcome.drawn)}")
+        print_line(console, f"VIOLATED by seed {outcome.seed}: {outcome.violated}")
+        print_line(console, f"  it had:    {', '.join(outcome.drawn)}")
         print(f"  repeat it: tocsin swarm {protocol.name} --seeds {outcome.seed}{kinds.said()}")
     for file in files:
         print(f"  smaller:   tocsin simulate {file} --seed {violations[0].seed}")
     if known:
-        print(f"known: {len(known)} seeds neglect a duty that {protocol.name} is known to neglect (docs/guarantees.md)")
+        print_line(
+            console,
+            f"known: {len(known)} seeds neglect a duty that {protocol.name} is known to neglect (docs/guarantees.md)",
+        )
         print(f"  the first is {known[0].seed}: {known[0].neglected[0]}")
     if absent:
-        print(f"FAILED: an intended fault never happened: {', '.join(absent)}")
+        print_line(console, f"FAILED: an intended fault never happened: {', '.join(absent)}")
     if not violations and not absent:
         print("no violation")
     return 1 if violations or absent else 0

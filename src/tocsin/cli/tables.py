@@ -112,6 +112,14 @@ def _print_lists(console: Console, headings: Sequence[str], cells: list[list[Cel
         _print_wrapped(console, Text(whole), width, "", INDENT)
 
 
+def print_line(console: Console, line: str) -> None:
+    """A line of prose; on a terminal, what does not fit goes on below it. In a pipe, one line."""
+    if console.is_terminal:
+        _print_wrapped(console, Text(line), max(console.width, WIDTH_MIN), "", INDENT)
+    else:
+        console.print(Text(line), soft_wrap=True)
+
+
 def print_labelled(console: Console, label: str, text: str) -> None:
     """`label  text`; what does not fit on the line goes on below the text. In a pipe, one line."""
     first = label.ljust(LABEL)

@@ -27,6 +27,7 @@ OF_EACH_GROUP: Final = 0
 ASKS_WITHOUT_LIMIT: Final = -1
 ASKS_BY_LUCK: Final = 8  # at a loss of 0.3 both ways one of them is answered in 995 of 1000 cases
 ANY_COUNT: Final = -1
+END_MAX: Final = 1 << 59  # of a log, as a peer may claim it: what follows can still be told (`Claimed`)
 RENEW: Final = "RENEW"  # somebody has not answered
 
 
@@ -115,7 +116,7 @@ class Renewal:
             if not members:
                 self._tell_over(group)
                 continue
-            end = max([self._answers[site].ends[group] for site in members])
+            end = min(max([self._answers[site].ends[group] for site in members]), END_MAX)
             if end > 0:
                 self._outbox.missed(group, ANY_ORIGIN, 0, end)
 

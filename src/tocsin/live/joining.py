@@ -1,5 +1,6 @@
 """How an application becomes a member of a live group."""
 
+import logging
 import socket
 from pathlib import Path
 from typing import Final
@@ -8,8 +9,10 @@ from tocsin.live.backlog import Slow
 from tocsin.live.consuming import After, Consuming
 from tocsin.live.group_config import Address, Group, read_group
 from tocsin.live.member import Member
-from tocsin.live.seating import own_copy
+from tocsin.live.seating import own_copy, text_of
 from tocsin.live.storage.seats_file import read_seating
+
+_log = logging.getLogger("tocsin.live")
 
 BACKLOG_BYTES: Final = 64 << 20
 
@@ -46,6 +49,10 @@ def own_group(group: Group, name: str) -> tuple[Group, int]:
         return own_copy(group, None), site
     file_address = group.addresses[site]
     own = own_copy(group, kept)
+    for other, address in zip(group.sites, group.addresses, strict=True):
+        if other in own.sites and own.addresses[own.site(other)] != address:
+            decided = text_of(own.addresses[own.site(other)])
+            _log.warning("%s: the group has decided that %s is at %s; its file says otherwise", name, other, decided)
     if own.addresses[kept.site] != file_address and not can_bind(own.addresses[kept.site], group.family):
         assert isinstance(own.addresses, list)
         own.addresses[kept.site] = file_address

@@ -9,6 +9,8 @@ A member that starts, and whose folder or file may be older than the group, asks
 (`asking.py`), and takes its own number and address from the answer.
 """
 
+import ipaddress
+import socket
 from typing import Annotated
 
 import msgspec
@@ -16,7 +18,7 @@ from msgspec import Meta
 
 from tocsin.core.ballots import epoch_of
 from tocsin.core.errors import InputError
-from tocsin.live.group_config import SITES_MAX, Address, Group, resolve_address
+from tocsin.live.group_config import SITES_MAX, Address, Group, split_address
 
 NO_VIEW = -1
 
@@ -104,10 +106,12 @@ def take_seats(group: Group, seating: Seating) -> list[int]:
 
 
 def _resolved(group: Group, number: int, seat: Seat) -> Address:
-    try:
-        family, address = resolve_address(seat.address, f"{group.source}: the address of `{seat.name}`")
-    except InputError:
-        family, address = -1, ("", 0)
-    if family != group.family:  # of no use here; it may be to others
+    try:  # numbers, as they were decided: no name is looked up here
+        address = split_address(seat.address, seat.name)
+        version: int = ipaddress.ip_address(address[0]).version
+    except (InputError, ValueError):
+        version = 0
+    if version != {socket.AF_INET: 4, socket.AF_INET6: 6}[socket.AddressFamily(group.family)]:
+        # of no use here; it may be to others
         return group.addresses[number] if number < len(group.addresses) else ("0.0.0.0", 1)
     return address

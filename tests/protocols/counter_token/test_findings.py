@@ -248,3 +248,11 @@ def test_a_lost_or_older_disk_halts_nobody_and_its_site_is_a_voter_again(how: st
     assert isinstance(machine, CounterToken)
     assert machine._context.view.voters == ((0, 1), (1, 1), (2, 2))
     assert sorted(machine._context.view.members) == [1, 2], "b and c go on without a"
+
+
+def test_what_is_ordered_without_its_group_is_kept_by_all_who_order_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """a has announced messages to c, alone in a view with it; a and b make the next one, and order them in their places
+    without c, who may have delivered them. Then a stands still for longer than c waits for anybody: b has them, too."""
+    assert main(["simulate", str(FINDINGS / "absent-sender.json"), "--seed", "1971", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdicts"]["validity"] == answer["verdicts"]["settled"] == answer["duties"]["told"] == "pass"

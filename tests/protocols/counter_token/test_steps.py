@@ -12,6 +12,8 @@ from tocsin.core.effects import View as Installed
 from tocsin.core.message import Message
 from tocsin.protocols.counter_token import PROTOCOL
 from tocsin.protocols.counter_token.messages import (
+    Accept,
+    Accepted,
     Carried,
     Decided,
     Join,
@@ -29,6 +31,7 @@ from tocsin.sim.manual_site import Input, ManualSite
 
 A, B, C = range(3)
 BALLOT = 5  # c's first
+SMALLER = 3  # a's
 PLACE = 192  # of what a announces in cycle 1: (1 * 3 + 0) * 64
 ENTRY = StateEntry(A, 1, 0, 0, 0, (0, 1))
 
@@ -82,6 +85,18 @@ def counts_nothing_after_a_promise(protocol: Protocol) -> bool:
     return not tokens(member.receive_entry())
 
 
+def votes_in_no_smaller_ballot(protocol: Protocol) -> bool:
+    """c makes a view from b's promise; a's, in a smaller ballot, would have to have what b says of nothing to c."""
+    member = Member(protocol)
+    member.receive(A, Prepare(SMALLER, 1))
+    member.receive(C, Prepare(BALLOT, 1))
+    voters = ((A, 1), (B, 1), (C, 1))
+    view = View(SMALLER, (A, B), (1, 1), voters, voters, (), (C,), 0, 256, (0,), ((0, 0, 0),), (), (), ((A, 0), (B, 0)))
+    votes = [message for _, message in sent(member.receive(A, Accept(view))) if isinstance(message, Accepted)]
+    installed = [effect for effect in member.receive(A, Decided(view)) if isinstance(effect, Installed)]
+    return not votes and not installed
+
+
 def what_a_view_takes_over_waits(protocol: Protocol) -> bool:
     """Of the new view's members perhaps not all have it."""
     member = Member(protocol)
@@ -121,6 +136,12 @@ PLANTED: dict[str, tuple[Callable[[Protocol], bool], str, str, str]] = {
         "changing",
         "            return False\n        self._installing.freeze()\n        if prepare.ballot >",
         "            return False\n        if prepare.ballot >",
+    ),
+    "votes below its promise": (
+        votes_in_no_smaller_ballot,
+        "changing",
+        "        if prepare.ballot > self._voting.promised:\n",
+        "        if False:\n",
     ),
     "waits for a token that went with a lost disk": (
         goes_on_without_who_begins_anew,

@@ -3,9 +3,9 @@
 import msgspec
 
 from tocsin.core.rangeset import RangeSet
-from tocsin.protocols.counter_token.messages import Item, Promise, View, Voters
-from tocsin.protocols.counter_token.seats import Wish
-from tocsin.protocols.counter_token.views import decides, is_majority, may_follow, propose, voting
+from tocsin.protocols.counter_token.messages import Item, Promise, Seat, View, Voters
+from tocsin.protocols.counter_token.seats import UNSEATED, Wish, seated
+from tocsin.protocols.counter_token.views import decides, is_majority, is_sound_view, may_follow, propose, voting
 
 A, B, C, D, E = range(5)
 SITES = 5
@@ -165,3 +165,26 @@ def test_what_follows_a_view_that_is_known_to_be_decided_is_for_its_own_voters()
     changed = view(before=voters(A, B, C), voters=((A, 1), (B, 1), (C, 2)))
     assert may_follow(changed, {B: 1, C: 2}, True)
     assert not may_follow(changed, {B: 1, C: 2}, False)
+
+
+def test_seats_follow_one_another_and_come_by_wish() -> None:
+    seats = tuple(Seat(site, "abc"[site], f"10.0.0.{site}:1", True) for site in (A, B, C))
+    named = msgspec.structs.replace(view(), seats=seats)
+    wishes = [Wish(UNSEATED, True, "d", "10.0.0.9:1"), Wish(B, False, "", "10.0.0.8:1")]
+    made, gone = seated(named, wishes, 64)
+    assert [(seat.site, seat.name, seat.address) for seat in made] == [
+        (A, "a", "10.0.0.0:1"),
+        (B, "b", "10.0.0.8:1"),
+        (C, "c", "10.0.0.2:1"),
+        (D, "d", "10.0.0.9:1"),
+    ]
+    assert not gone and seated(named, wishes[:1], 3)[0] == seats, "there is no number left"
+    assert seated(named, [Wish(UNSEATED, True, "c", "")], 64)[0] == seats, "it is there"
+    removed = msgspec.structs.replace(named, removed=(C,))
+    assert seated(removed, [Wish(UNSEATED, True, "c", "10.0.0.2:1")], 64)[0][-1].site == D, "never the same number"
+    assert is_sound_view(named, 1, 5) and not is_sound_view(msgspec.structs.replace(named, seats=seats[1:]), 1, 5)
+
+
+def test_a_recovery_goes_on_with_the_voters_that_are_here() -> None:
+    made = propose(1 << 41, view(), {A: promise("...", view())}, [], [], True, False, 5, True)
+    assert made.members == (A,) and made.voters == made.before == ((A, 1),) and made.removed == ()

@@ -33,8 +33,9 @@ def numbers(rng: Rng) -> tuple[int, ...]:
     return tuple([number(rng) for _ in range(rng.below(4))])
 
 
-def vector(rng: Rng) -> tuple[tuple[int, int, int], ...]:
-    return tuple([(number(rng), number(rng), number(rng)) for _ in range(rng.below(5))])
+def vector(rng: Rng) -> tuple[tuple[int, int, int, int, int], ...]:
+    of_each = [(number(rng), number(rng), number(rng), number(rng) - 1, number(rng)) for _ in range(rng.below(5))]
+    return tuple(of_each)
 
 
 def any_message(rng: Rng) -> Message:

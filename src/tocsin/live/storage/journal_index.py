@@ -82,6 +82,8 @@ class JournalIndex:
         begins, ends = (None, None) if check is None else (check.begins, check.ends)
         if begins is None or ends is None:
             begins, ends = _positions_in(path)
+        elif number == journal_files(path.parent)[0]:  # who came later begins in the middle of the group's order
+            begins = {group: max(first, begins.get(group, 0)) for group, first in _positions_in(path)[0].items()}
         size = path.stat().st_size if check is None else check.size
         return Segment(str(self.site_dir), ARROW, number, begun, ended.next_order, begins, ends, size)
 
@@ -118,6 +120,7 @@ class _Tail:
         self._maker = RowMaker(self._identity, self._log)
         self._view: View | None = None
         self._open: set[tuple[int, int]] = set()  # (group, origin) with an unfinished message
+        self._delivered: dict[str, int] = {}  # by group: the first position that the last segment delivers
 
     def go_on(self, log: LogReader, files: list[int], last: int, ended: Standing) -> None:
         """Read what is new. `files`: of the log, behind those of the journal, of which `last` is the last."""
@@ -146,6 +149,7 @@ class _Tail:
         numbered = tuple(positions.get(group, 0) for group in range(max(positions, default=-1) + 1))
         standing = self._maker.standing()
         named = self._named()
+        self._delivered = {}
         self.segments.append(
             Segment(
                 self._site_dir,
@@ -172,7 +176,7 @@ class _Tail:
         if self._maker.is_full():
             self._maker.take()
         last = self.segments[-1]
-        begins = last.begins or self._first_positions(noted)
+        begins = (last.begins or self._first_positions(noted)) | self._delivered
         begun = 0 if last.at is None else last.at[0]
         self._at = at
         self.segments[-1] = last._replace(
@@ -183,6 +187,8 @@ class _Tail:
         op = noted.op
         if isinstance(op, Deliver):
             (self._open.add if op.is_open else self._open.discard)((op.group, op.origin))
+            if op.count:  # behind what it missed, if it did
+                self._delivered.setdefault(self._name(op.group), op.position)
         elif isinstance(op, View) and op.group < 0:
             self._view = op
         elif isinstance(op, Missed) and op.origin < 0:

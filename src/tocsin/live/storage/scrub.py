@@ -85,11 +85,14 @@ def scrub(site_dir: Path, disk: ReadingDisk) -> Scrubbed:
     """A member's folder, whether it runs or not. InputError if its log is of another version."""
     found = Scrubbed()
     before = disk.bytes
+    has_log = False
     try:
-        read_identity(site_dir)
+        has_log = read_identity(site_dir).incarnation > 0
     except InputError as error:
         found.damaged = [Finding(str(site_dir / "identity.json"), 0, str(error).partition(": ")[2])]
     _scrub_log(site_dir, disk, found)
+    if has_log and not log_files(disk, site_dir / "wal"):
+        found.damaged = [*found.damaged, Finding(str(site_dir / "wal"), 0, "no file of the log is there any more")]
     _scrub_journal(site_dir / "journal", disk, found)
     found.bytes = disk.bytes - before
     return found
@@ -138,7 +141,10 @@ def _scrub_journal(folder: Path, disk: ReadingDisk, found: Scrubbed) -> None:
         except FileNotFoundError:
             continue  # retention has dropped it
         except Damaged as error:
-            found.damaged = [*found.damaged, Finding(str(path), 0, str(error).removeprefix(f"{path}: "))]
+            found.damaged = [
+                *found.damaged,
+                Finding(str(path), 0, str(error).removeprefix(f"{path}: ").removeprefix("offset 0: ")),
+            ]
         found.files += 1
 
 

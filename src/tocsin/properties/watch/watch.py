@@ -1,11 +1,11 @@
 """All runs that are watched: rows in, a report out. It can be put aside whole (`pickle`) and go on elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tocsin.properties.audit.tally import Tally
-from tocsin.properties.kernels.encode import NEEDED_COLUMNS, POSITION, encode
+from tocsin.properties.kernels.encode import NEEDED_COLUMNS, POSITION, LogPart, encode
 from tocsin.properties.kernels.facts import Spot
 from tocsin.properties.report import Report, Verdict
 from tocsin.properties.terms import Terms
@@ -30,15 +30,19 @@ class Watch:
 
     def add(self, table: Any, terms: Terms) -> None:
         """Rows with the columns of a trace, of each log those that follow what was given before."""
-        if not terms.knows_calm() and POSITION in table.column_names:
-            table = table.drop_columns([POSITION])
-        self.rows += table.num_rows
-        by_run: dict[str, list[Any]] = {}
-        for part in encode(table):
+        self.add_parts(encode(table), terms)
+
+    def add_parts(self, parts: Iterable[LogPart], terms: Terms) -> None:
+        """The same, as the kernels take them."""
+        by_run: dict[str, list[LogPart]] = {}
+        for part in parts:
+            self.rows += part.rows
+            if not terms.knows_calm():
+                part.position = None
             by_run.setdefault(part.run, []).append(part)
             self.sites.add(part.site)
-        for run, parts in by_run.items():
-            self.runs.setdefault(run, RunWatch(run, self.held_max)).add(parts)
+        for run, own in by_run.items():
+            self.runs.setdefault(run, RunWatch(run, self.held_max)).add(own)
 
     def close(self, terms: Terms) -> None:
         for run in self.runs.values():

@@ -167,6 +167,8 @@ class Circulation:
             if own and not slot.destination:
                 self._archive.add(slot.place, slot.group, position, own)
             self._receiving.forget_resent(slot)
+        elif slot.keeper and messages:
+            self._archive.add(slot.place, slot.group, position, messages)
 
     def send_waiting(self, now: Micros) -> None:
         if self._sending.unsent and self._sending.send_waiting():
@@ -292,7 +294,7 @@ class Circulation:
                 slot.kept = True
                 noted.append(TurnSlot(slot.place, slot.group, slot.sender, False, slot.ranges))
             return False
-        if slot.destination and not slot.bare:
+        if (slot.destination or slot.keeper) and not slot.bare:
             self._receiving.keep(slot)
         slot.counted = True
         slot.kept = True

@@ -128,6 +128,7 @@ class CounterToken(Machine):
             self._circulation,
             self._installing,
             self._voting,
+            self._archive,
         )
 
     def on_start(self, now: Micros, records: list[Record]) -> None:

@@ -6,6 +6,7 @@ says. Nothing is inferred from how much there is of something.
 
 from tocsin.core.data import Data
 from tocsin.core.message import Record
+from tocsin.protocols.counter_token.archive import Archive
 from tocsin.protocols.counter_token.circulation import Circulation
 from tocsin.protocols.counter_token.context import Context
 from tocsin.protocols.counter_token.installing import Installing
@@ -18,6 +19,7 @@ from tocsin.protocols.counter_token.records import (
     Ordered,
     Own,
     Reached,
+    Stored,
     Summary,
     Turn,
     TurnSlot,
@@ -42,8 +44,10 @@ class Recalling:
         circulation: Circulation,
         installing: Installing,
         voting: Voting,
+        archive: Archive,
     ) -> None:
         self._context = context
+        self._archive = archive
         self._store = store
         self._order = order
         self._sending = sending
@@ -87,6 +91,8 @@ class Recalling:
             self._recall_view()
         elif isinstance(record, Waiting):
             self._recall_waiting(record)
+        elif isinstance(record, Stored):
+            self._recall_stored(record)
         elif isinstance(record, Summary):
             self._sending.resume(record.next_seqno)
         elif not self._voting.recall(record):
@@ -135,12 +141,20 @@ class Recalling:
         if slot.sender == self._context.site:
             self._sending.forget(slot)
 
+    def _recall_stored(self, stored: Stored) -> None:
+        slot = checked_slot(stored.place, 1, stored.sender, stored.group, stored.ranges)
+        assert slot is not None, "it was checked before"
+        slot.keeper = True
+        self._archive.recall(stored, self._receiving.take(slot))
+        if slot.sender == self._context.site:
+            self._sending.forget(slot)
+
     # Checkpoints
 
     def maybe_checkpoint(self) -> bool:
         """Replace the records by what still matters, once they are many."""
         held_bytes = self._receiving.held_bytes()
-        live = len(self._sending.own) + 2 * len(self._context.ring.slots)
+        live = len(self._sending.own) + 2 * len(self._context.ring.slots) + 2 * self._archive.count()
         if not self._store.is_due(live, held_bytes):
             return False
         self._store.fold(self._checkpoint())
@@ -155,6 +169,7 @@ class Recalling:
             records.append(self._order.reached())
         self._voting.append_records(records)
         self._order.append_ready(records)
+        self._archive.append_records(records)
         self._sending.append_own(records)
         slots: list[Slot] = [slot for slot in self._context.ring.slots.values() if slot.kept or slot.cycle == 0]
         self._receiving.append_kept(records, slots)

@@ -79,9 +79,9 @@ class Receiving:
             return COPY
         held = self.held[origin]
         seqno = data.seqno
-        if seqno < self._order.frontier[group][origin] or seqno in held or not context.mine[group]:
+        if seqno < self._order.frontier[group][origin] or seqno in held:
             return COPY
-        if origin not in context.ring.place_of and not self._is_missing(data):
+        if (origin not in context.ring.place_of or not context.mine[group]) and not self._is_missing(data):
             return COPY
         cost = len(data.payload) + MESSAGE_OVERHEAD
         full = self.held_bytes() + cost > context.options.buffer_bytes + MESSAGE_OVERHEAD
@@ -128,7 +128,7 @@ class Receiving:
     def take(self, slot: Slot) -> list[Data]:
         """The messages of an entry that is ordered, oldest first, out of the buffers; none if one is missing."""
         messages: list[Data] = []
-        if not slot.destination or slot.bare:
+        if not (slot.destination or slot.keeper) or slot.bare:
             return messages
         source = self._sending.own if slot.sender == self._site else self.held[slot.sender]
         for start, end in slot.numbers:
@@ -164,7 +164,7 @@ class Receiving:
         """New entries: which of their messages are here?"""
         frontier = self._order.frontier
         for slot in fresh:
-            if not slot.destination or slot.sender == self._site:
+            if not (slot.destination or slot.keeper) or slot.sender == self._site:
                 continue
             held = self.held[slot.sender]
             for start, end in slot.numbers:
@@ -344,7 +344,8 @@ class Receiving:
         """For a checkpoint: the messages of entries that were counted, in this view or in the one before."""
         for slot in slots:
             counted = slot.counted or slot.cycle == CARRIED_CYCLE
-            if counted and slot.sender != self._site and slot.destination and not slot.bare:
+            needed = slot.destination or slot.keeper
+            if counted and slot.sender != self._site and needed and not slot.bare:
                 held = self.held[slot.sender]
                 for start, end in slot.numbers:
                     for seqno in range(start, end):

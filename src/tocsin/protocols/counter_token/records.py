@@ -78,6 +78,18 @@ class Waiting(Record, frozen=True):
     ranges: Ranges
 
 
+class Stored(Record, frozen=True):
+    """In a checkpoint, after its messages: an entry that is ordered, and kept for those of its group."""
+
+    view: Number
+    members: Sites
+    place: Number
+    group: Number
+    sender: Number
+    position: Number  # of its first message
+    ranges: Ranges
+
+
 class Promised(Record, frozen=True):
     """No vote in a smaller ballot than this, and no further part in a smaller view."""
 

@@ -6,7 +6,9 @@ position counted from a head that moves on with each cycle (`rotating`). What th
 keeps its place, below `base`; the head of the list announces it again, as cycle 0.
 
 All members count every entry: first its destinations, each of which has the messages on disk by then; then the others,
-who keep its place. So whatever a member has counted that is no destination, all destinations have.
+who keep its place. So whatever a member has counted that is no destination, all destinations have. What a view takes
+over and has no destination for is counted with its messages by everybody: somebody who is away may have delivered it,
+and until a destination comes back, those who are here, a majority, are all who have it.
 
 Why every member knows every entry in time: an entry stays in the token until its sender's next turn, so it is there at
 one turn of everybody else; and nobody's turn is skipped. An entry that I know and that a newer token lacks was deleted,
@@ -48,6 +50,7 @@ class Slot:
         self.full = False  # every member has it
         self.missing: set[int] = set()  # numbers that this destination lacks
         self.kept = False  # a Turn record names it
+        self.keeper = False  # nobody of its group is in the view: its members need the messages, to keep them for those
         self.bare = False  # counted without its messages, which nobody here has: they are fetched later
 
     def following(self) -> int:
@@ -94,6 +97,7 @@ class Ring:
             slot = checked_slot(entry.place, CARRIED_CYCLE, entry.sender, entry.group, entry.ranges)
             assert slot is not None, "a view was checked before"
             self._expect(slot, self.destinations[slot.group], self.size)
+            slot.keeper = not self.destinations[slot.group]
             self.slots[slot.place] = slot
 
     def place(self, cycle: int, position: int, run: int) -> int:

@@ -101,7 +101,8 @@ class Sending:
         return self.outstanding == 0 or self.outstanding + cost <= allowance
 
     def send_data(self, data: Data) -> None:
-        targets = [site for site in self._context.ring.destinations[data.group] if site != self._site]
+        ring = self._context.ring
+        targets = [site for site in ring.destinations[data.group] or ring.members if site != self._site]
         self._relay.multicast(targets, data)
 
     # The token

@@ -231,6 +231,8 @@ def is_sound_view(view: View, groups: int, sites: int) -> bool:
     for site in (*view.absent, *view.removed):
         if site >= sites:
             return False
+    if len(view.seats) > sites or [place for place, seat in enumerate(view.seats) if seat.site != place]:
+        return False
     place = view.start - 1
     for entry in view.carried:
         if entry.place <= place or entry.place >= view.base or entry.group >= groups or entry.sender >= sites:

@@ -106,11 +106,11 @@ class Broadcasts:
 
     def vector(self) -> Vector:
         """What we have (of our own messages to groups that we are not in: what there is)."""
-        vector: list[tuple[int, int, int]] = []
+        vector: list[tuple[int, int, int, int, int]] = []
         for key in self.stream_keys():
             stream = self.streams[key]
             if stream.last >= 0:
-                vector.append((stream.group, stream.origin, stream.last))
+                vector.append((stream.group, stream.origin, stream.last, *stream.before_jump()))
         return tuple(vector)
 
     def is_behind(self, site: SiteId) -> bool:

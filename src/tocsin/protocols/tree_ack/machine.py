@@ -83,9 +83,7 @@ class TreeAck(Machine):
         self._announcements = Announcements(setup.site, options, self._broadcasts, self._peers, outbox)
         self._store = Store(setup, outbox, options.records_max)
         self._pulls = Pulls(setup.site, setup.groups, options, self._peers, self._broadcasts, self._store, outbox)
-        sites, groups = setup.sites, len(setup.groups)
-        self._restart = Restart(setup.site, sites, groups, options.window, self._peers, self._broadcasts, self._store)
-        self._restart.is_anew = setup.incarnation > FIRST_INCARNATION or setup.in_doubt
+        self._restart = Restart(setup, options.window, self._peers, self._broadcasts, self._store)
         self._greeting: set[SiteId] = set()  # sites that must answer our Hello; none has failed
         self.stat_dropped = 0  # messages that no correct site would have sent
 
@@ -99,9 +97,7 @@ class TreeAck(Machine):
         return not self._restart.is_anew and not self._pulls.lacks_own()
 
     def quiet(self) -> bool:
-        if self._restart.awaited or self._greeting:
-            return False
-        return self._pulls.quiet() and self._broadcasts.quiet()
+        return not (self._restart.awaited or self._greeting) and self._pulls.quiet() and self._broadcasts.quiet()
 
     # The application
 
@@ -348,11 +344,13 @@ class TreeAck(Machine):
         """A site says what it has."""
         reported: dict[int, int] = {}
         learned_own = False
-        for group, origin, last in vector:
+        for group, origin, last, before, count in vector:
             stream = self._broadcasts.stream(group, origin)
             if stream is None or source not in stream.participants:
                 continue
             reported[self._broadcasts.key(stream)] = last
+            if origin != self._site and self._site in stream.members:
+                self._store.skip_in_jump(stream, before, count)
             if last > stream.last and (origin != self._site or last < self._broadcasts.first_seqno):
                 if self._site in stream.members:
                     self._pulls.want(now, stream, last, source)

@@ -62,11 +62,13 @@ class Complete(Message, frozen=True):
         return f"Complete({names[self.origin]}:{self.last}{missing})"
 
 
-Vector = tuple[tuple[Number, Number, Number], ...]  # (group, origin, newest delivered); streams without any are absent
+# (group, origin, newest delivered; newest before its origin began anew, and how many up to that); streams without any
+# are absent
+Vector = tuple[tuple[Number, Number, Number, Last, Number], ...]
 
 
 def brief_vector(vector: Vector, names: list[str]) -> str:
-    return " ".join(f"{names[origin]}:{last}" for _, origin, last in vector)
+    return " ".join(f"{names[origin]}:{last}" for _, origin, last, _, _ in vector)
 
 
 class Hello(Message, frozen=True):
@@ -208,6 +210,7 @@ class StreamState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     stable: Number
     floor: Last
     floor_count: Number
+    jump: tuple[Last, Number, Last]
 
 
 class Checkpoint(Record, frozen=True):

@@ -5,7 +5,7 @@ known to be complete, it may be the only holder: once every functioning site has
 what somebody lacks. What it lacks itself it gets by catching up (`Pulls`).
 """
 
-from tocsin.core.machine import GroupId, Micros, SiteId
+from tocsin.core.machine import FIRST_INCARNATION, GroupId, Micros, Setup, SiteId
 from tocsin.core.message import Record
 from tocsin.protocols.tree_ack.broadcasts import Broadcasts
 from tocsin.protocols.tree_ack.messages import Data, Kept, Skipped
@@ -19,15 +19,15 @@ NOTHING: dict[int, int] = {}
 class Restart:
     """Remembers, and waits until the others have said what they have."""
 
-    def __init__(
-        self, site: SiteId, sites: int, groups: int, window: int, peers: Peers, broadcasts: Broadcasts, store: Store
-    ) -> None:
-        self.is_anew = False  # began without what an earlier incarnation had, or the end of it: others tell
+    def __init__(self, setup: Setup, window: int, peers: Peers, broadcasts: Broadcasts, store: Store) -> None:
+        self.is_anew: bool = (
+            setup.incarnation > FIRST_INCARNATION or setup.in_doubt
+        )  # began without what an earlier incarnation had, or the end of it: others tell
         self.awaited: set[SiteId] = set()  # sites that have not said what they have; none has failed
         self._reported: dict[SiteId, dict[int, int]] = {}  # until all have: newest numbers by stream's key
-        self._site = site
-        self._sites = sites
-        self._groups = groups
+        self._site = setup.site
+        self._sites = setup.sites
+        self._groups = len(setup.groups)
         self._window = window
         self._peers = peers
         self._broadcasts = broadcasts
@@ -45,6 +45,7 @@ class Restart:
             stream.stable = state.stable
             stream.floor = state.floor
             stream.floor_count = state.floor_count
+            stream.jump = state.jump
         opened: dict[int, dict[int, Data]] = {}  # by stream's key and number: not known to be complete
         for record in records:
             if isinstance(record, Skipped):
@@ -76,8 +77,7 @@ class Restart:
         if kept.origin == self._site:
             self._store.numbers.recall(kept.seqno)
             if self._site not in stream.members and kept.seqno > stream.last:
-                stream.last = kept.seqno
-                stream.count += 1
+                stream.step_to(kept.seqno)
         elif kept.seqno > stream.last:
             stream.held[kept.seqno] = data
 
@@ -89,8 +89,7 @@ class Restart:
             if entry.seqno <= stream.last:
                 continue  # the checkpoint knew it
             data = Data(group, entry.origin, entry.seqno, stream.last, 0, 0, entry.payload)
-            stream.last = entry.seqno
-            stream.count += 1
+            stream.step_to(entry.seqno)
             stream.held.pop(entry.seqno, None)
             opened.setdefault(self._broadcasts.key(stream), {})[entry.seqno] = data
             if entry.origin == self._site:

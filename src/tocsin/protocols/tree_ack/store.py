@@ -75,8 +75,7 @@ class Store:
             self._deliver(stream, data)
         else:
             self._keep(data)
-            stream.last = data.seqno
-            stream.count += 1
+            stream.step_to(data.seqno)
 
     def skip(self, stream: Stream, last: int, count: int) -> None:
         """What we lack up to this number is nowhere any more: tell the application, and go on after it."""
@@ -92,9 +91,16 @@ class Store:
                 del stream.held[seqno]
         self._deliver_held(stream)
 
+    def skip_in_jump(self, stream: Stream, before: int, count: int) -> None:
+        """Tell the application what it has missed if there was more of an origin's earlier incarnation than we had."""
+        first = stream.jump[0] + 1
+        lost = stream.skip_in_jump(before, count)
+        if lost > 0:
+            self._outbox.missed(stream.group, stream.origin, first, lost)
+            self._changes = self._records_max  # a checkpoint in this step says so
+
     def _deliver(self, stream: Stream, data: Data) -> None:
-        stream.last = data.seqno
-        stream.count += 1
+        stream.step_to(data.seqno)
         self._outbox.deliver(data.group, data.origin, data.seqno, data.payload)
         self._changes += 1
 
@@ -185,7 +191,9 @@ class Store:
                 tuple(ends),
                 tuple(
                     [
-                        StreamState(s.group, s.origin, s.last, s.count, s.done, s.stable, s.floor, s.floor_count)
+                        StreamState(
+                            s.group, s.origin, s.last, s.count, s.done, s.stable, s.floor, s.floor_count, s.jump
+                        )
                         for s in streams
                     ]
                 ),

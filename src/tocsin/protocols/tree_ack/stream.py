@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from typing import Final
 
-from tocsin.core.machine import GroupId, SiteId
+from tocsin.core.machine import RENEWAL_GAP, GroupId, SiteId
 from tocsin.planning.strategies import Strategy
 from tocsin.protocols.tree_ack.instance import Instance
 from tocsin.protocols.tree_ack.messages import Data
@@ -11,6 +11,7 @@ from tocsin.protocols.tree_ack.messages import Data
 BACKOFF_MAX: Final = 3  # doublings of the time between two resends
 
 NEVER: Final = -(1 << 62)
+NO_JUMP: Final = (-1, 0, -1)
 
 
 class Stream:
@@ -30,6 +31,7 @@ class Stream:
         self.floor = -1  # newest number trimmed from our log; below `stable`
         self.floor_count = 0  # the stream's messages up to `floor`
         self.void = (-1, 0)  # numbers between these are nobody's: their origin has lost them, and those before them
+        self.jump = NO_JUMP  # where its origin had begun anew: newest number here and count before that, number after
         self.instances: dict[int, Instance] = {}  # by number, all at least `done`
         self.held: dict[int, Data] = {}  # received, durable, waiting for an earlier one; all above `last`
         self.behind: dict[SiteId, int] = {}  # at the root: members that may lack messages, from this number on
@@ -69,6 +71,27 @@ class Stream:
     def has(self, seqno: int) -> bool:
         """The paper's rec(i, m)."""
         return seqno <= self.last or seqno in self.held
+
+    def step_to(self, seqno: int) -> None:
+        """The next message is here."""
+        if seqno - self.last > RENEWAL_GAP // 2:
+            self.jump = (self.last, self.count, seqno)
+        self.last = seqno
+        self.count += 1
+
+    def before_jump(self) -> tuple[int, int]:
+        """The newest number before the origin began anew, if we have messages from after that, and the count there."""
+        return (self.last, self.count) if self.jump == NO_JUMP else (self.jump[0], self.jump[1])
+
+    def skip_in_jump(self, before: int, count: int) -> int:
+        """A member had more of an origin that has begun anew since, and neither it nor we knew of it: how many messages
+        we went on without."""
+        lost = count - self.jump[1]
+        if not self.jump[0] < before < self.jump[2] or not 0 < lost <= before - self.jump[0]:
+            return 0
+        self.jump = (before, count, self.jump[2])
+        self.count += lost
+        return lost
 
     def is_void(self, seqno: int) -> bool:
         return self.void[0] < seqno < self.void[1]

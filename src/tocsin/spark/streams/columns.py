@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
-from tocsin.spark.streams.options import TRACE
+from tocsin.spark.streams.options import PARTS, STREAMED, TRACE
 from tocsin.traces.schema import SCHEMA
 
 STREAMED_ROWS: Final = pa.schema(
@@ -22,6 +22,7 @@ STREAMED_ROWS: Final = pa.schema(
     ]
 )
 TRACE_ROWS: Final = pa.schema([field.with_nullable(True) for field in SCHEMA])
+PART_ROWS: Final = pa.schema([pa.field("part", pa.binary())])  # rows of one log each, pickled
 _SPARK: Final = {
     pa.string(): "string",
     pa.int64(): "bigint",
@@ -34,7 +35,7 @@ _SPARK: Final = {
 
 def rows_schema(rows: str) -> Any:
     """All columns of a kind of rows, as Arrow has them."""
-    return TRACE_ROWS if rows == TRACE else STREAMED_ROWS
+    return {STREAMED: STREAMED_ROWS, TRACE: TRACE_ROWS, PARTS: PART_ROWS}[rows]
 
 
 def spark_schema(rows: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tocsin.core.errors import InputError
 from tocsin.spark.streams.filters import Condition, bounds, values_allowed
 from tocsin.spark.streams.members import Members, Share, delivering, folders_of
-from tocsin.spark.streams.options import EARLIEST, LATEST, TRACE, ReadOptions, Start
+from tocsin.spark.streams.options import EARLIEST, LATEST, STREAMED, ReadOptions, Start
 from tocsin.spark.streams.ranges import Reading, told_gone
 
 IDLE_SECONDS: Final = 0.02  # a stream without a trigger of its own asks 88 times a second
@@ -22,7 +22,7 @@ class Folders:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._is_trace = options.rows == TRACE
+        self._is_trace = options.rows != STREAMED
         if self._is_trace:
             found = folders_of(options.paths, options.site)
         else:

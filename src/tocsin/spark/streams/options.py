@@ -8,7 +8,8 @@ from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
 
 STREAMED: Final = "streamed"  # what `rows` may be: deliveries, the same at every member …
-TRACE: Final = "trace"  # … or everything that all members noted
+TRACE: Final = "trace"  # … or everything that all members noted …
+PARTS: Final = "parts"  # … the same, as the kernels of the properties take it: what a watch reads
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
@@ -82,8 +83,8 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     if bool(paths) == bool(doors):
         found = "both" if paths else "neither"
         raise InputError(f"expected option `path` (data folders) or option `door` (addresses), found {found}")
-    rows = _one_of(said, "rows", (STREAMED, TRACE), STREAMED)
-    if rows == TRACE and doors:
+    rows = _one_of(said, "rows", (STREAMED, TRACE, PARTS), STREAMED)
+    if rows != STREAMED and doors:
         raise InputError("option `rows`: a door has streamed rows only; `trace` is read from data folders (`path`)")
     if paths and "consumer" in said:
         raise InputError("option `consumer`: a cursor of the group, moved through its doors; folders have none")

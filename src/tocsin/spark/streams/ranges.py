@@ -1,7 +1,9 @@
 """Reading what a task was given: positions of a group, in order and without a hole, from whoever has them; or orders of
 a log."""
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,11 +13,14 @@ import pyarrow.compute as pc
 
 from tocsin.core.errors import InputError
 from tocsin.live.storage.segments import segment_batches
-from tocsin.spark.streams.columns import in_schema
+from tocsin.properties.kernels.encode import encode
+from tocsin.properties.watch.watch import COLUMNS as WATCHED
+from tocsin.spark.streams.columns import PART_ROWS, in_schema
 from tocsin.spark.streams.filters import Condition, kept
 from tocsin.spark.streams.members import Members, Share
 from tocsin.traces.rows import DELIVER
 
+PART_BATCHES: Final = 4  # record batches of a journal in one part: up to 262,144 rows
 LOOKS_MAX: Final = 3  # for positions that were somewhere else a moment ago
 
 
@@ -38,12 +43,34 @@ def told_gone(group: str, first: int, end: int) -> str:
 
 def read_shares(reading: Reading, shares: Sequence[Share]) -> Iterator[Any]:
     """The rows of some shares, as record batches of exactly the schema."""
+    if reading.schema.names == PART_ROWS.names:
+        yield from _parts(shares)
+        return
     for share in shares:
         batches = _orders(share) if share.group is None else _positions(reading, share)
         for batch in batches:
             batch = kept(batch, reading.conditions)
             if batch.num_rows:
                 yield in_schema(batch, reading.schema)
+
+
+def _parts(shares: Sequence[Share]) -> Iterator[Any]:
+    """Logs as the properties' kernels take them, encoded where they are read: through Spark go a few large values
+    instead of many rows."""
+    for _, own in groupby(shares, key=lambda share: share.segment.site_dir):
+        batches = [batch.select(_present(batch)) for share in own for batch in _orders(share)]
+        for some in _tables(batches):
+            encoded = [pickle.dumps(part, pickle.HIGHEST_PROTOCOL) for part in encode(some)]
+            yield pa.RecordBatch.from_arrays([pa.array(encoded, pa.binary())], schema=PART_ROWS)
+
+
+def _present(batch: Any) -> list[str]:
+    return [name for name in WATCHED if name in batch.schema.names]
+
+
+def _tables(batches: list[Any]) -> Iterator[Any]:
+    for start in range(0, len(batches), PART_BATCHES):
+        yield pa.Table.from_batches(batches[start : start + PART_BATCHES])
 
 
 def _orders(share: Share) -> Iterator[Any]:
@@ -62,12 +89,13 @@ def _positions(reading: Reading, share: Share) -> Iterator[Any]:
     """Positions first to end, each once. Where a member turns out not to have one, another is asked."""
     group = share.group or ""
     at = share.first
+    columns = {*reading.schema.names, *(condition.column for condition in reading.conditions), "position"}
     waiting = [share]
     looks = 0
     while at < share.end:
         before = at
         for each in waiting:
-            for batch in _delivered(each._replace(first=at)):
+            for batch in _delivered(each._replace(first=at), columns):
                 yield batch
                 at += batch.num_rows
             if at < each.end:
@@ -107,10 +135,10 @@ def _found(folders: list[str], group: str, first: int, end: int) -> tuple[list[S
     return [], [(first, max(following, first + 1))]
 
 
-def _delivered(share: Share) -> Iterator[Any]:
+def _delivered(share: Share, columns: Collection[str] = ("position",)) -> Iterator[Any]:
     """The deliveries of a share, up to the first that is not there."""
     at = share.first
-    for batch in _some(share):
+    for batch in _some(share, columns):
         positions = batch.column("position").to_numpy()
         expected = np.arange(at, at + len(positions))
         if not np.array_equal(positions, expected):
@@ -122,8 +150,8 @@ def _delivered(share: Share) -> Iterator[Any]:
         at += len(positions)
 
 
-def _some(share: Share) -> Iterator[Any]:
-    """The deliveries of a share that are there."""
+def _some(share: Share, columns: Collection[str] = ("position",)) -> Iterator[Any]:
+    """The deliveries of a share that are there, some of their columns."""
     try:
         for batch in segment_batches(share.segment):
             mask = pc.equal(batch.column("event"), DELIVER)
@@ -131,7 +159,8 @@ def _some(share: Share) -> Iterator[Any]:
             position = batch.column("position")
             mask = pc.and_(mask, pc.greater_equal(position, share.first))
             mask = pc.and_(mask, pc.less(position, share.end))
-            chosen = _chosen(batch, mask.fill_null(False))
+            wanted = batch.select([name for name in batch.schema.names if name in columns])
+            chosen = _chosen(wanted, mask.fill_null(False))
             if chosen.num_rows:
                 yield chosen
     except FileNotFoundError:

@@ -2,10 +2,12 @@
 
 `foreachBatch` and not a stateful operator: the state is one object for a run (all its sites are compared), it is kept
 in one file that is replaced whole, and a trigger takes a quarter of the time that Spark's state store needs
-(docs/spark-streams.md). The rows of a batch go through the driver, without payloads; what they leave there is bounded.
+(docs/spark-streams.md). Tasks encode the rows where they lie; what goes through the driver are a few arrays, without
+payloads and names, and what they leave there is bounded.
 """
 
 import json
+import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -20,9 +22,9 @@ from tocsin.properties.kernels.facts import Spot
 from tocsin.properties.report import Report
 from tocsin.properties.terms import Terms
 from tocsin.properties.watch.run_watch import HELD_ROWS_MAX
-from tocsin.properties.watch.watch import COLUMNS
 from tocsin.spark.streams.columns import TRACE_ROWS
 from tocsin.spark.streams.members import Members, Share, folders_of
+from tocsin.spark.streams.options import PARTS
 from tocsin.spark.streams.ranges import Reading, read_shares
 from tocsin.spark.watch.state_file import StateFile
 from tocsin.traces.rows import Row
@@ -75,10 +77,9 @@ class Watching:
 
     def start(self, every_seconds: float | None) -> Any:
         """The running query; without a time between triggers it reads what is there now, and ends."""
-        stream = self._session.readStream.format("tocsin").option("rows", "trace")
+        stream = self._session.readStream.format("tocsin").option("rows", PARTS)
         stream = stream.option("paths", json.dumps(self._paths)).option("maxRecordsPerBatch", str(BATCH_ROWS))
-        chosen = ", ".join(f"`{name}` {_KINDS[name]}" for name in COLUMNS)
-        writing = stream.schema(chosen).load().writeStream.foreachBatch(self._take)
+        writing = stream.load().writeStream.foreachBatch(self._take)
         writing = writing.option("checkpointLocation", str(self._checkpoint / "query"))
         if every_seconds is None:
             return writing.trigger(availableNow=True).start()
@@ -89,8 +90,8 @@ class Watching:
             if batch <= self._batch:
                 return  # it is in the state already
             terms = self._terms()
-            table = rows.toArrow()
-            self._watch.add(table, terms)
+            parts = [pickle.loads(part.as_py()) for part in rows.toArrow().column("part")]
+            self._watch.add_parts(parts, terms)
             self._watch.close(terms)
             told = self._report(terms, final=False)
             self._batch = batch
@@ -165,15 +166,3 @@ class Watching:
                         if spot_of(row) in wanted:
                             found[spot_of(row)] = row
         return found
-
-
-_KINDS: Final = {
-    "order": "bigint",
-    "time_us": "bigint",
-    "seqno": "bigint",
-    "position": "bigint",
-    "view": "bigint",
-    "size": "int",
-    "members": "array<string>",
-    "primary": "boolean",
-} | dict.fromkeys(("run", "site", "event", "group", "origin", "kind", "incarnation"), "string")

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tocsin.core.machine import Outbox, SiteId
+from tocsin.core.renewal import END_MAX
 from tocsin.protocols.baselines.sequencer.delivery import Delivery
 from tocsin.protocols.baselines.sequencer.log import Log
 from tocsin.protocols.baselines.sequencer.messages import NO_GROUP, Fill, Item, Lacks, Skip
@@ -85,10 +86,11 @@ class Repair:
         return True
 
     def is_whole(self, skip: Skip) -> bool:
-        """Whether somebody's word about what it has forgotten can be gone on with, and goes beyond what is here."""
-        return (
-            len(skip.next_seqnos) == self._sites and len(skip.counts) == self._groups and skip.base > self._log.matched
-        )
+        """Whether somebody's word about what it has forgotten can be gone on with, and goes beyond what is here. The
+        groups have at most as many messages as there are positions, and after them there is room for more."""
+        if len(skip.next_seqnos) != self._sites or len(skip.counts) != self._groups:
+            return False
+        return self._log.matched < skip.base <= END_MAX and sum(skip.counts) <= skip.base
 
     def _accept(self, item: Item) -> bool:
         """An item of this term's order at the position `matched`: keep the one here if it is the same, else replace."""

@@ -9,6 +9,7 @@ from tests.live.live_groups import run, write_group
 from tests.state.test_core import Ledger
 from tocsin.core.errors import InputError
 from tocsin.live.errors import Closed, NotSupported, TimedOut
+from tocsin.live.operations.status import prometheus
 from tocsin.state.replica import Replica, replicate
 
 PROTOCOL = "counter_token"
@@ -93,5 +94,22 @@ def test_misuse_is_told(tmp_path: Path) -> None:
     async def body() -> None:
         with pytest.raises(Closed, match="async with"):
             await replicate(path, "a", Ledger()).call(b"x")
+
+    run(body)
+
+
+def test_status_tells_how_the_state_stands(tmp_path: Path) -> None:
+    path = write_group(tmp_path, "counter_token", "a")
+
+    async def body() -> None:
+        async with replicate(path, "a", Ledger(), snapshot_every=3) as replica:
+            for _ in range(4):
+                await replica.call(b"a 1", timeout=30)
+            await replica.sync(timeout=30)
+            told = replica.member.status()
+            assert told["state"]["applied"] == 4 and told["state"]["whole"] and told["state"]["life"] == 1
+            assert told["state"]["snapshot_position"] >= 3 and told["state"]["waiting"] == 0
+            text = prometheus(told)
+            assert "tocsin_state_applied_total{" in text and "tocsin_producers{" in text
 
     run(body)

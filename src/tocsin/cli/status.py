@@ -58,6 +58,8 @@ def _print(status: dict[str, Any]) -> None:
         shown = {name: value for name, value in status[part].items() if value not in (0, "", None, {})}
         if shown:
             rows.append((part, "  ".join(f"{name} {value}" for name, value in shown.items())))
+    if status.get("state") is not None:
+        rows.append(("state", "  ".join(f"{name} {value}" for name, value in status["state"].items())))
     for name, told in status["consumers"].items():
         rows.append(("consumer", consumer_line(name, told)))
     if status["failed"]:

@@ -70,6 +70,7 @@ class Member:
         self._backlog_bytes = backlog_bytes
         self._listens = listen
         self._consuming = consuming
+        self.on_status: Callable[[], dict[str, Any]] | None = None  # of a replica: what `status` says of it
         self.on_opened: Callable[[], Awaitable[None]] | None = None  # waited for when log and journal stand still
         self._started = False
         self._closed = False
@@ -386,7 +387,8 @@ class Member:
         told = status_of(self.group, self.name, self._opened, self._driver, self._outgoing, self._incoming)
         told["totals"]["slow_left"] = self.stat_slow_left
         told["failed"] = None if self._error() is None else str(self._error())
-        return told | {"scrub": scrub_status(self._opened.scrubber), "door": self._services.door()}
+        state = None if self.on_status is None else self.on_status()
+        return told | {"scrub": scrub_status(self._opened.scrubber), "door": self._services.door(), "state": state}
 
     def inject(self, faults: str) -> None:
         """Change the injected faults; "" heals everything."""

@@ -89,6 +89,7 @@ class Replica(Generic[StateKind]):
     async def __aenter__(self) -> Self:
         self._ending = asyncio.get_running_loop().create_future()
         self.member.on_opened = self._load
+        self.member.on_status = self.status
         await self.member
         self._is_open = True
         for work in (self._read(), self._send(), self._fetch()):
@@ -107,6 +108,20 @@ class Replica(Generic[StateKind]):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._give_up(Unknown("the replica was closed before the answer came: the call may count, or not"))
+
+    def status(self) -> dict[str, Any]:
+        """How the state stands, for `tocsin status`: numbers only."""
+        core = self._core
+        return {
+            "position": core.position,
+            "life": core.life,
+            "applied": core.stat_applied,
+            "repeats": core.stat_repeats,
+            "whole": core.is_whole(),
+            "fetched_bytes": max(core.fetched(), 0),
+            "waiting": len(self._waiting),
+            "snapshot_position": max(self._files.positions(), default=-1),
+        }
 
     async def _load(self) -> None:
         """From the newest snapshot here, and what was delivered here since; what the member hears comes after that."""

@@ -214,6 +214,11 @@ def prometheus(status: dict[str, Any]) -> str:
         for name, count in sorted(told["lag"].items()):
             which = f'consumer="{_escaped(consumer)}",of="{_escaped(name)}"'
             lines.append(f"tocsin_consumer_lag{{{labels},{which}}} {count}")
+    lines += ["# TYPE tocsin_producers gauge", f"tocsin_producers{{{labels}}} {status['journal'].get('producers', 0)}"]
+    for name, value in (status.get("state") or {}).items():
+        kind = "counter" if name in ("applied", "repeats") else "gauge"
+        name = f"tocsin_state_{name}" + ("_total" if kind == "counter" else "")
+        lines += [f"# TYPE {name} {kind}", f"{name}{{{labels}}} {int(value)}"]
     view = status["view"]
     lines.append("# TYPE tocsin_view_members gauge")
     lines.append(f"tocsin_view_members{{{labels}}} {0 if view is None else len(view['members'])}")

@@ -83,6 +83,7 @@ def nats(count: int, size: int) -> dict[str, float]:
 
 async def _nats(port: int, count: int, size: int) -> dict[str, float]:
     import nats as client_of_nats
+    import nats.js.api
 
     connection = await client_of_nats.connect(f"nats://127.0.0.1:{port}")
     stream: Any = connection.jetstream()
@@ -93,7 +94,8 @@ async def _nats(port: int, count: int, size: int) -> dict[str, float]:
         await asyncio.gather(*[stream.publish("s", body) for _ in range(AHEAD)])
     published = time.monotonic() - began
     began, rows = time.monotonic(), 0
-    reading = await stream.pull_subscribe("s", "reader")
+    config = client_of_nats.js.api.ConsumerConfig(ack_policy="none")  # as a read from a position is
+    reading = await stream.pull_subscribe("s", "reader", config=config)
     while rows < count:
         messages = await reading.fetch(AHEAD, timeout=10)
         rows += len(messages)

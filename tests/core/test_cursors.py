@@ -4,7 +4,8 @@ import pytest
 
 from tocsin.core.cursors import FORGET, MARK, Cursors, cursors_from_bytes, is_consumer, is_sender
 from tocsin.core.errors import DecodeError
-from tocsin.core.producers import is_producer
+from tocsin.core.producers import Producers, is_producer
+from tocsin.live.deciding import decide
 
 
 def test_a_cursor_moves_on_and_never_back() -> None:
@@ -40,3 +41,17 @@ def test_bytes() -> None:
 def test_no_producer_can_move_a_cursor() -> None:
     assert not is_producer(MARK + "billing") and is_sender(MARK + "billing") and is_sender(MARK) and is_sender("p")
     assert is_consumer("x" * 63) and not is_consumer("x" * 64) and not is_consumer("") and not is_sender(MARK + MARK)
+
+
+def test_nobody_acknowledges_what_was_not_ordered_yet() -> None:
+    """Decided at the entry's own place in the order: at every member alike, however far it has come otherwise."""
+    table = Cursors()
+    sent = [(MARK + "c", 6), None, (MARK + "c", 6), (MARK + "c", 9), (MARK + "c", FORGET)]
+    decided = decide(Producers(), table, 5, [b""] * 5, list(sent))
+    assert decided.answers == [0, 5, 6, 6, 0] and decided.messages == [b""]
+    assert [(run.index, run.producer, run.number) for run in decided.runs] == [
+        (0, MARK + "c", 0),
+        (2, MARK + "c", 6),
+        (3, MARK + "c", 0),
+        (4, MARK + "c", FORGET),
+    ]

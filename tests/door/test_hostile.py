@@ -176,14 +176,15 @@ def test_batches_with_wrong_columns(place: Place, batch: Any) -> None:
     client.close()
 
 
-def test_a_descriptor_of_a_gigabyte(place: Place) -> None:
+@pytest.mark.parametrize("size", [64 << 20, pytest.param(1 << 30, marks=pytest.mark.long)])
+def test_a_descriptor_of_a_gigabyte(place: Place, size: int) -> None:
     """It ends the door's process at the worst, whose memory is bounded; the member notices nothing."""
     group, url = place
     member = psutil.Process(group.processes["a"].pid)
     before = member.memory_info().rss
     client, options = raw(url, WRITER)
     with pytest.raises((flight.FlightError, pa.ArrowException)):
-        huge = flight.FlightDescriptor.for_command(b"{" + b" " * (1 << 30) + b"}")
+        huge = flight.FlightDescriptor.for_command(b"{" + b" " * size + b"}")
         writer, _ = client.do_put(huge, pa.schema([("payload", pa.binary())]), options)
         writer.write_batch(pa.record_batch([[b"x"]], ["payload"]))
         writer.close()

@@ -14,6 +14,7 @@ import pytest
 import tocsin
 from tocsin.core.errors import InputError
 from tocsin.door.commands import Descriptor, read_command
+from tocsin.door.history import History
 from tocsin.door.publishing import Rows, answer_of
 from tocsin.door.reading import Reading
 from tocsin.door.rows import STREAMED, by_group, pieces, without_gaps
@@ -221,3 +222,27 @@ def test_a_closing_door_says_where_to_go_on() -> None:
     assert numbers([next(following)]) == [0, 1]
     with pytest.raises(Closed, match=r"after 1: grpc://h:1"):
         next(following)
+
+
+def test_a_file_that_leaves_the_log_while_files_are_listed_is_not_overlooked(tmp_path: Path) -> None:
+    """It is in the log, or in the journal, or in both; whoever looks at the log last may see it in neither."""
+
+    class Files:
+        """Of both folders; file 0 goes from the log to the journal after the first look at either."""
+
+        def __init__(self) -> None:
+            self._looks = 0
+
+        def files(self) -> list[int]:
+            self._looks += 1
+            return [0, 1] if self._looks == 1 else [1]
+
+        def names(self, folder: Path) -> list[str]:
+            self._looks += 1
+            return [] if self._looks == 1 else ["0000000000.arrow"]
+
+    for position, file in ((0, 0), (150, 1)):
+        history = History(tmp_path, ("all",))
+        history._log = history._disk = Files()  # type: ignore[assignment]
+        history._begins = lambda file, group, number: 100 * file  # type: ignore[method-assign]
+        assert history._file_of("all", position) == file

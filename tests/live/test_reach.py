@@ -35,6 +35,25 @@ def test_a_broadcast_says_its_reach_and_learns_what_is_promised(tmp_path: Path) 
     run(body)
 
 
+def test_a_receipt_names_whom_no_known_way_leads_to(tmp_path: Path) -> None:
+    options = "[options]\nheartbeat_us = 20000\nsettle_us = 300000\n"
+    path = write_group(tmp_path, "reliability_tree", "abc", tail=options)
+
+    async def body() -> None:
+        async with tocsin.join(path, "a") as a, tocsin.join(path, "b") as b:
+            receipt = await a.broadcast(b"to those who are there")  # c was never started: taken after `settle_us`
+            await receipt.ordered()
+            assert list(receipt.left_out) == ["c"]
+            await until(lambda: delivered(b) == 1)
+            async with tocsin.join(path, "c") as c:
+                while receipt.left_out:
+                    receipt = await a.broadcast(b"to all who are known")
+                    await receipt.ordered()
+                await until(lambda: delivered(c) > 0)
+
+    run(body)
+
+
 def test_copies_travel_apart(tmp_path: Path) -> None:
     """Copies in one datagram would all be lost with it, and the promise with them."""
     options = "[options]\nheartbeat_us = 200000\nsettle_us = 5000000\n"

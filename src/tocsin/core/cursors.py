@@ -8,6 +8,7 @@ message that the consumer wants. So the table is a function of the order, and a 
     the name is new                         the consumer is there from now on, with that cursor
     the number is above the cursor          the cursor moves; it never moves back
     the number is not above it              nothing: it is a question, or comes late
+    the number is beyond the order so far   nothing (`live/deciding.py`): nobody can have read that
     the number is FORGET                    the consumer is forgotten
     no name at all                          nothing: who waits for it has seen everything before it
 

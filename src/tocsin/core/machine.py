@@ -222,7 +222,8 @@ class Machine(ABC):
         raise InputError("reach: this protocol does not plan it; expected a broadcast without")
 
     def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
-        """Members that a broadcast with this reach would not be sent to, and that its promise is not about; sorted."""
+        """Members that a broadcast with this reach (0: with none) would not be sent to, and that its promise is not
+        about; sorted."""
         return []
 
     def room(self) -> int:

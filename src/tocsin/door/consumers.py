@@ -24,11 +24,13 @@ class Consumers:
         self._require_whole(self._look(group))
         return next_position
 
-    def ack(self, group: int, consumer: str, position: int, end: int) -> int:
-        """Everything up to a position is done with; the position up to which that is so now."""
-        if position >= end:
-            raise InputError(f"ack: expected a position that was delivered, below {end}, found {position}")
-        return self._move(group, MARK + consumer, position + 1) - 1
+    def ack(self, group: int, consumer: str, position: int) -> int:
+        """Everything up to a position is done with; the position up to which that is so now. Whether there is such a
+        position, the order says: this member may not have come so far yet."""
+        reached = self._move(group, MARK + consumer, position + 1) - 1
+        if reached < position:
+            raise InputError(f"ack: expected a position that was delivered, found {position}")
+        return reached
 
     def forget(self, group: int, consumer: str) -> None:
         self._move(group, MARK + consumer, FORGET)

@@ -51,7 +51,8 @@ class History:
     def _file_of(self, group: str, position: int) -> int:
         """The file in which a position is, or an earlier one."""
         number = self._groups.index(group)
-        files = sorted({*journal_files(self._journal, self._disk), *self._log.files()})
+        logged = self._log.files()  # first: a file leaves the log only when its Arrow file is there
+        files = sorted({*logged, *journal_files(self._journal, self._disk)})
         for file in reversed(files):
             begins = self._begins(file, group, number)
             if begins is not None and begins <= position:

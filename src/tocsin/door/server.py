@@ -144,9 +144,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
     def _ack(self, action: Action) -> Any:
         if action.consumer is None or action.position is None:
             raise InputError("action `ack`: expected `consumer` and `position`")
-        group = self._group(action.group)
-        end = self._reading.next_position(self._link.settings.groups[group])
-        return {"position": self._consumers.ack(group, action.consumer, action.position, end)}
+        return {"position": self._consumers.ack(self._group(action.group), action.consumer, action.position)}
 
     def _all_consumers(self, action: Action) -> Any:
         return self._consumers.rows(self._group(action.group))

@@ -20,7 +20,7 @@ def change_group(group: Group, naming: Naming, driver: Driver | None, name: str,
     sites = sorted({group.site(member) for member in members})
     if driver is None:
         raise NotPrimary("change_group: the member has not begun yet; await member.ready() first")
-    driver.change_group(number, sites)
+    driver.request(lambda now: driver.machine.change_group(now, number, sites))
 
 
 def groups_of(group: Group, driver: Driver | None) -> dict[str, list[str]]:

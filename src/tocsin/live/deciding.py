@@ -1,7 +1,7 @@
 """Which messages of an ordered frame are new, and which repeat a producer's number: decided where a frame becomes
 messages, at every member alike, since the table is a function of the order."""
 
-from tocsin.core.cursors import Cursors, is_cursor
+from tocsin.core.cursors import FORGET, Cursors, is_cursor
 from tocsin.core.producers import TOO_OLD, Producers
 from tocsin.live.frame_format import Run, runs_of
 
@@ -29,9 +29,10 @@ def decide(table: Producers, cursors: Cursors, position: int, messages: list[byt
         here = position + len(decided.messages)
         each = sent[index]
         if each is not None and is_cursor(each[0]):
-            decided.answers.append(cursors.take(each[0], each[1]))
+            number = each[1] if each[1] <= here or each[1] == FORGET else 0  # beyond the order: only a question
+            decided.answers.append(cursors.take(each[0], number))
             dropped.append((index, TOO_OLD))
-            accepted.append(each)
+            accepted.append((each[0], number))
             continue
         answer = here if each is None else table.take(each[0], each[1], here)
         decided.answers.append(answer)

@@ -62,10 +62,9 @@ class Driver:
         self.stat_steps = 0
         self.stat_decode_drops = 0
         self.stat_blocked = 0  # times that the member stood still for a slow application
-        wire, register, journal = opened.wire, opened.register, opened.journal
         self.log = log
-        self.wire = wire
-        self.register = register
+        self.wire = wire = opened.wire
+        self.register = register = opened.register
         self._seats = SeatKeeping(group, site, log.incarnation, opened, loop)
         self.failed: TocsinError | None = None
         self._group = group
@@ -79,21 +78,12 @@ class Driver:
         self._incoming = incoming
         self._alarm = Alarm(loop, self._on_alarm)
         self.timers = Timers(self._alarm)
-        self.closed_files = ClosedFiles(loop, log, journal, self.fail)
-        self.staging = Staging(
-            site,
-            len(group.groups),
-            self._record_codec,
-            log,
-            self.closed_files,
-            outgoing,
-            group.protocol.has_common_order(),
-        )
+        self.closed_files = ClosedFiles(loop, log, opened.journal, self.fail)
+        groups, has_order = len(group.groups), group.protocol.has_common_order()
+        self.staging = Staging(site, groups, self._record_codec, log, self.closed_files, outgoing, has_order)
         self._outlet = Outlet(site, self._codec, wire.sender, outgoing, incoming)
-        waits_for_disk = group.journal.durability == "disk"
-        self.commits = Commits(
-            loop, log, waits_for_disk, self.staging, self._outlet, self.end_turn, self.fail, self._fail_by
-        )
+        waits = group.journal.durability == "disk"  # for the disk
+        self.commits = Commits(loop, log, waits, self.staging, self._outlet, self.end_turn, self.fail, self._fail_by)
         self._closed = False
         self._held = False  # standing still
         self._settles = False  # what was in doubt
@@ -226,9 +216,6 @@ class Driver:
                 self._maybe_acquaint(claim.site, claim.incarnation)
         self._maybe_settle()
 
-    def _stop_removed(self) -> None:
-        self.fail(removed_error(self._group.sites[self._site]))
-
     def _maybe_acquaint(self, peer: SiteId, incarnation: int) -> None:
         if self._acquainted.get(peer, FIRST_INCARNATION) < incarnation:
             self._acquainted[peer] = incarnation
@@ -276,16 +263,9 @@ class Driver:
     def _on_timer(self, timer: str, key: int) -> None:
         self._step(lambda now: self.machine.on_timer(now, timer, key))
 
-    def change_group(self, group: GroupId, members: list[SiteId]) -> None:
-        self._step(lambda now: self.machine.change_group(now, group, members))
-        self.end_turn()
-
     def request(self, call: Callable[[Micros], None]) -> None:
+        """What the application, or an administrator, asks of the machine."""
         self._step(call)
-        self.end_turn()
-
-    def leave(self) -> None:
-        self._step(lambda now: self.machine.leave(now))
         self.end_turn()
 
     def end_turn(self) -> None:
@@ -344,6 +324,9 @@ class Driver:
         frame: int = answer
         self.log.stage(log_format.Broadcast(group, frame, numbers.number, numbers.count))
         self._outgoing.on_broadcast(group, frame, numbers, alone)
+        if self._group.protocol.plans_reach:
+            left_out = self.machine.left_out(now_us(), group, reach)
+            self._outgoing.receipts.leave_out(group, frame, tuple([self._group.sites[site] for site in left_out]))
         if self._site in self._group.groups[group]:
             self._outgoing.on_way(group, frame, len(payload))
         self._end_step()
@@ -411,7 +394,7 @@ class Driver:
                 self._seats.on_seats(effect)
             else:
                 if isinstance(effect, View) and not effect.primary and self.machine.removed():
-                    self._loop.call_soon(self._stop_removed)
+                    self._loop.call_soon(self.fail, removed_error(self._group.sites[self._site]))
                 self.staging.add(effect)
         if self.failed is None:
             self.commits.end_step()

@@ -103,10 +103,7 @@ class Member:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            await self.leave()
-        else:
-            await self.close()
+        await (self.leave() if kind is None else self.close())
 
     async def _start(self) -> Self:
         if self._started:
@@ -207,7 +204,7 @@ class Member:
         while self._may_go_on(deadline) and not self._is_done():
             await self._incoming.wait_changed(0.02)
         if self._may_go_on(math.inf) and self.group.protocol.assumptions.leaves and self._driver is not None:
-            self._driver.leave()
+            self._driver.request(self._driver.machine.leave)
             while self._may_go_on(deadline) and self._is_member():
                 await self._incoming.wait_changed(0.05)
         await self._close(left=True)
@@ -315,7 +312,6 @@ class Member:
 
     def ask_for_group(self, group: str, members: Iterable[str]) -> None:
         """As `change_group`, of a member that has begun."""
-        self._check_started()
         self._check_open()
         change_group(self.group, self._naming, self._driver, group, members)
 

@@ -14,11 +14,12 @@ from tocsin.live.frame_format import Numbers
 class Receipt:
     """One call of `broadcast` (or of `broadcast_many`: then of its last message)."""
 
-    __slots__ = ("_error", "_position", "_sync", "_waiters", "count", "left", "places", "reach", "seqno")
+    __slots__ = ("_error", "_position", "_sync", "_waiters", "count", "left", "left_out", "places", "reach", "seqno")
 
     def __init__(self, sync: Callable[[], Awaitable[None]]) -> None:
         self.seqno: int | None = None  # this member's number for it, once it is on its way; None of what was known here
         self.reach: float | None = None  # where one was asked for: the probability, as promised, that everybody gets it
+        self.left_out: tuple[str, ...] = ()  # once ordered: members that it was not sent to (`reliability_tree`)
         self.count = 0  # messages of which all places are wanted; 0: that of the last is enough
         self.left = 0  # of these: messages that have no place yet
         self.places: list[tuple[int, int, int]] = []  # of these: place in the call, position, how many
@@ -151,6 +152,11 @@ class Receipts:
                 queue.appendleft((receipt, at - numbers.count))
         if ending:
             self._frames[(group, frame)] = ending
+
+    def leave_out(self, group: int, frame: int, names: tuple[str, ...]) -> None:
+        """A frame was not sent to these members: no way to them is known."""
+        for receipt, _, _, _ in self._frames.get((group, frame), ()):
+            receipt.left_out = tuple(sorted({*receipt.left_out, *names}))
 
     def on_own_delivery(self, group: int, frame: int, position: int) -> None:
         for receipt, first, last, index in self._frames.pop((group, frame), ()):

@@ -108,7 +108,7 @@ def take_seats(group: Group, seating: Seating) -> list[int]:
 def _resolved(group: Group, number: int, seat: Seat) -> Address:
     try:  # numbers, as they were decided: no name is looked up here
         address = split_address(seat.address, seat.name)
-        version = ipaddress.ip_address(address[0]).version
+        version: int = ipaddress.ip_address(address[0]).version
     except (InputError, ValueError):
         version = 0
     if version != {socket.AF_INET: 4, socket.AF_INET6: 6}[socket.AddressFamily(group.family)]:

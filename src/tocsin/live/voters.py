@@ -50,7 +50,7 @@ class Voters:
         """Ask, and wait until it is decided."""
         check_started()
         deadline = None if timeout is None else time.monotonic() + timeout
-        while self._driver is None:
+        while self._driver is None or (self._group.has_seats() and not self._is_primary()):
             await self._wait(change, name, deadline)
         self.ask_for(change, name, address)
         while not self.is_done(change, name, address):
@@ -72,8 +72,7 @@ class Voters:
         if driver is None:
             raise NotPrimary(f"{change}: the member has not begun yet: {self._opened.asking.waits_for() or 'wait'}")
         seating = self._seating()
-        view = self._incoming.view
-        if view is None or not view.primary:
+        if not self._is_primary():
             raise NotPrimary(f"{change}: this member is in no view: nothing can be decided until a majority is there")
         machine = driver.machine
         if change == "add":
@@ -87,6 +86,10 @@ class Voters:
         else:
             self._check_removal(name, site, seating)
             driver.request(lambda now: machine.remove_site(now, site))
+
+    def _is_primary(self) -> bool:
+        view = self._incoming.view
+        return view is not None and view.primary
 
     def is_done(self, change: str, name: str, address: str) -> bool:
         """Whether the group, as this member knows it, is as it was asked for."""

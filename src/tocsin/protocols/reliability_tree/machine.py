@@ -90,10 +90,14 @@ class ReliabilityTree(Machine):
 
     def broadcast(self, now: Micros, group: GroupId, payload: bytes) -> int:
         """With the reach of the options, or the best that the budget allows."""
+        return self._broadcast(group, payload, self._plain(group))
+
+    def _plain(self, group: GroupId) -> Plan:
+        """Of a broadcast without a reach of its own."""
         if (group, 0.0) not in self._plans:
             plan = best_plan(self._map(), self._site, self._groups[group], self._reach, self._per_site)
             self._plans[(group, 0.0)] = plan
-        return self._broadcast(group, payload, self._plans[(group, 0.0)])
+        return self._plans[(group, 0.0)]
 
     def broadcast_reaching(self, now: Micros, group: GroupId, payload: bytes, reach: float) -> int:
         """With a reach of its own; an error if the budget does not allow it."""
@@ -126,7 +130,7 @@ class ReliabilityTree(Machine):
         return self._plan(group, reach)
 
     def left_out(self, now: Micros, group: GroupId, reach: float) -> list[SiteId]:
-        return self._plan(group, reach).left_out
+        return self._plan(group, reach).left_out if reach > 0.0 else self._plain(group).left_out
 
     # Algorithm 1
 

@@ -83,17 +83,8 @@ class OrderingSite:
         self.contact = Contact(options.resend_us, options.suspect_after)
         self.repair = Repair(site, peers, self._groups, self.terms, log, self.token, delivery, outbox)
         self._filling = Filling(site, log, self.token, self.repair, self.commits, self.contact, self._keeping, outbox)
-        self.election = Election(
-            site,
-            peers,
-            options.election_us,
-            setup.rng,
-            self.terms,
-            log,
-            self.token,
-            self.timers,
-            outbox,
-        )
+        wait_us, rng = options.election_us, setup.rng
+        self.election = Election(site, peers, wait_us, rng, self.terms, log, self.token, self.timers, outbox)
         self._newcomer = Newcomer(setup, options.resend_us, self.terms, self.election, records, outbox)
         self._keeping.welcome(self._newcomer)
         self._is_first_start: bool = setup.incarnation == FIRST_INCARNATION

@@ -89,7 +89,7 @@ def test_the_end_is_that_of_a_check(spark: "SparkSession", data: Path, tmp_path:
     if planted == "drop":
         late = [one.report["agreement"].verdict for one in told]
         assert FAIL not in late[:-1] and "late" in late
-        assert expected(data)["view_synchrony"] == FAIL  # the others pass: all have left
+        assert expected(data)["view_synchrony"] == FAIL
 
 
 def test_a_batch_that_comes_again_counts_once(spark: "SparkSession", data: Path, tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ class Direct:
         self._seqno = 0  # the greatest heard in that life
         self._arrived = 0  # bit i: number _seqno - i arrived
         self._silent = 0  # our heartbeats since it was heard, or last suspected
+        self._unheard = 0  # our heartbeats since it was heard; up to when it vanished
+        self._gone_with = (0, 0)  # successes and failures of the way from it, when it vanished
         self._vanish_after = vanish_after
 
     def life(self) -> int:
@@ -65,7 +67,7 @@ class Direct:
             self.have = 0
             self.acknowledged = 0
         if not self.heard:  # what was before we cannot tell, and late ones of it are not ours to count
-            lost = 0
+            lost = self._lost_before_it_vanished(lost) if life == self._life else 0
             self._arrived = ALL_ARRIVED
         lost = min(lost, LOST_MAX)
         self._arrived = ((self._arrived << (lost + 1)) | 1) & ALL_ARRIVED if lost < WINDOW else 1
@@ -78,7 +80,14 @@ class Direct:
         self._life = life
         self._seqno = seqno
         self._silent = 0
+        self._unheard = 0
         return True
+
+    def _lost_before_it_vanished(self, lost: int) -> int:
+        """It was taken for gone, and went on all the time. Was it cut off, or does the link lose that much? What was not
+        heard until it was taken for gone counts as lost; what came later is not, or a cut would be held against it."""
+        self.evidence.add(self._gone_with[0], self._gone_with[1])
+        return min(lost, self._unheard)
 
     def _begin_again(self) -> None:
         """The neighbour begins a life: what it says of the way to it, it says when it has heard us in it."""
@@ -122,6 +131,7 @@ class Direct:
             if self._unanswered >= self._vanish_after:
                 self._before = (0, 0)
         self._silent += 1
+        self._unheard += 1
         if self._silent <= self.timeout:
             return False
         self._silent = 0
@@ -129,9 +139,11 @@ class Direct:
         return True
 
     def maybe_vanish(self) -> bool:
-        """Take a neighbour that was suspected too often for gone; if it comes back, its link is a new one."""
+        """Take a neighbour that was suspected too often for gone; if it comes back in another life, its link is a new
+        one."""
         if self.suspected < self._vanish_after:
             return False
+        self._gone_with = (self.evidence.successes, self.evidence.failures)
         self.evidence.clear()
         self.heard = False
         self.expected = False

@@ -5,9 +5,6 @@ A promise speaks of surroundings that are as they were learned. So a broadcast c
 while before it, and its sites either stay up or have crashed and come back often enough to be known for it. Nothing is
 learned in a moment, and nothing is proven by one miss: a run fails when misses as many as these would be rarer than
 `CHANCE`, had the promises been kept.
-
-A promise speaks of losses that are independent of one another. A slow site loses what comes while its queue is full: in
-bursts, all copies of a message at once. While somebody is slow nothing counts.
 """
 
 from math import exp
@@ -62,7 +59,6 @@ def _is_as_learned(promised: Promised, schedule: list[Fault], travel_us: Micros)
         return False
     crashes: dict[SiteId, int] = {}  # before it, by site
     fresh: set[SiteId] = set()  # who crashes or comes back while it is under way
-    slow: set[SiteId] = set()
     for fault in schedule:
         if fault.at > promised.at + travel_us:
             continue
@@ -73,11 +69,7 @@ def _is_as_learned(promised: Promised, schedule: list[Fault], travel_us: Micros)
                 fresh.add(site)
         elif fault.at > promised.at - STEADY_US:
             return False  # the network changes, a process stands still, a disk is lost
-        elif fault.what == faults.SLOW:
-            slow.update(fault.sites)
-        elif fault.what == faults.QUICK:
-            slow.difference_update(fault.sites)
-    return not slow and all(crashes.get(site, 0) >= OFTEN for site in fresh)
+    return all(crashes.get(site, 0) >= OFTEN for site in fresh)
 
 
 def _at_least(count: int, mean: float) -> float:

@@ -84,7 +84,7 @@ class Direct:
         return True
 
     def _lost_before_it_vanished(self, lost: int) -> int:
-        """It was taken for gone, and went on all the time. Was it cut off, or does the link lose that much? What was not
+        """It was taken for gone, and went on all the time. Was it cut off, or does the link lose so much? What was not
         heard until it was taken for gone counts as lost; what came later is not, or a cut would be held against it."""
         self.evidence.add(self._gone_with[0], self._gone_with[1])
         return min(lost, self._unheard)

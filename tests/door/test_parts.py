@@ -85,6 +85,20 @@ def batch(**columns: list[Any]) -> Any:
     return pa.record_batch([pa.array(values, kinds[name]) for name, values in columns.items()], list(columns))
 
 
+def test_messages_that_come_while_the_start_is_looked_for() -> None:
+    """Nothing was in the files when they were read, and 43 messages are told of right after that: they are read."""
+    told = SimpleNamespace(positions=[0])
+
+    class Files:
+        def first(self, group: str) -> int | None:
+            told.positions = [43]
+            return None
+
+    link = SimpleNamespace(settings=SimpleNamespace(groups=("all",)), told=lambda: told)
+    reading = Reading(link, Files(), None, None)  # type: ignore[arg-type]
+    assert reading.first_position("all") == 0
+
+
 def test_answers() -> None:
     assert json.loads(answer_of([(4, 2), (6, 1)])) == {"positions": [4, 6]}
     assert json.loads(answer_of([(4, 2), (9, 1)])) == {"positions": [4, 9], "runs": [[4, 2], [9, 1]]}

@@ -45,8 +45,9 @@ class Reading:
 
     def first_position(self, group: str) -> int:
         """The oldest that is kept here; the next one, where there is none."""
+        following = self.next_position(group)  # first: what comes while the files are read is not left out
         first = self._history.first(group)
-        return self.next_position(group) if first is None else min(first, self.next_position(group))
+        return following if first is None else min(first, following)
 
     def read(
         self, group: str, position: int, limit: int | None, follows: bool, is_cancelled: Callable[[], bool]

@@ -84,7 +84,7 @@ EXPLORED: dict[str, tuple[Place, str, str, str]] = {
     "forgets after a crash what it has delivered": (
         BACK,
         "restart",
-        "            stream.last = entry.seqno\n",
+        "            stream.step_to(entry.seqno)\n",
         "",
     ),
     "names nobody whom it left out": (

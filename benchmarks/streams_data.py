@@ -16,8 +16,8 @@ from tocsin.live.storage.journal_checks import check_path
 from tocsin.live.storage.journal_folder import journal_path
 from tocsin.live.storage.journal_rows import Standing
 from tocsin.live.storage.journal_writer import write_arrow
-from tocsin.spark.streams.columns import STREAMED_ROWS, in_schema
-from tocsin.traces.schema import JOURNAL
+from tocsin.spark.streams.columns import in_schema
+from tocsin.traces.schema import JOURNAL, STREAMED
 
 SITES = ("a", "b", "c")
 FILE_ROWS = 131_072  # deliveries in a file of 16 MB
@@ -86,7 +86,7 @@ def write_parquet(folder: Path, messages: int, file_rows: int) -> None:
     folder.mkdir(parents=True)
     for number, first in enumerate(range(0, messages, file_rows)):
         batches = [
-            in_schema(batch.filter(pa.compute.equal(batch.column("event"), "deliver")), STREAMED_ROWS)
+            in_schema(batch.filter(pa.compute.equal(batch.column("event"), "deliver")), STREAMED)
             for batch in _batches("a", first, min(first + file_rows, messages), 0)
         ]
         pq.write_table(pa.Table.from_batches(batches), folder / f"{number:06d}.parquet")

@@ -17,7 +17,7 @@ import pytest
 import tocsin
 from tests.door.door_groups import READER, WRITER, door_tables, payloads, positions, wait_open
 from tests.live.harness import LiveGroup
-from tocsin.door.rows import STREAMED
+from tocsin.traces.schema import STREAMED
 
 CLI = (sys.executable, "-W", "error", "-m", "tocsin.cli.main")
 

@@ -17,11 +17,12 @@ from tocsin.door.commands import Descriptor, read_command
 from tocsin.door.history import History
 from tocsin.door.publishing import Rows, answer_of
 from tocsin.door.reading import Reading
-from tocsin.door.rows import STREAMED, by_group, pieces, without_gaps
+from tocsin.door.rows import by_group, pieces, without_gaps
 from tocsin.door.tokens import Tokens, read_tokens
 from tocsin.door.window import Window
 from tocsin.live.errors import Closed, TooOld
 from tocsin.live.storage.holding import is_behind, places_of_cursors
+from tocsin.traces.schema import STREAMED
 
 
 def rows(positions: list[int], group: str = "all", size: int = 1) -> Any:

@@ -19,10 +19,11 @@ from tocsin.core.errors import TocsinError
 from tocsin.door.history import History
 from tocsin.door.limits import CANCEL_SECONDS, READ_BYTES_MAX, READ_ROWS_MAX
 from tocsin.door.link import Link
-from tocsin.door.rows import STREAMED, first_position, last_position, pieces
+from tocsin.door.rows import first_position, last_position, pieces
 from tocsin.door.tail import Tail
 from tocsin.door.window import Window
 from tocsin.live.errors import Closed, TooOld
+from tocsin.traces.schema import STREAMED
 
 SIGN_SECONDS: Final = 2.0  # after which a reader that waits gets an empty batch, and so knows that the door is there
 NO_ROWS: Final = pa.RecordBatch.from_pylist([], schema=STREAMED)

@@ -2,26 +2,14 @@
 again, also at another door, is the same batch."""
 
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tocsin.traces.rows import DELIVER
-
-STREAMED: Final = pa.schema(
-    [
-        pa.field("group", pa.string()),
-        pa.field("position", pa.int64()),
-        pa.field("origin", pa.string()),
-        pa.field("seqno", pa.int64()),
-        pa.field("producer", pa.string()),
-        pa.field("number", pa.int64()),
-        pa.field("sent_us", pa.int64()),
-        pa.field("payload", pa.binary()),
-    ]
-)
+from tocsin.traces.schema import STREAMED
 
 
 def streamed(batch: Any) -> Any:

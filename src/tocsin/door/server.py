@@ -20,8 +20,8 @@ from tocsin.door.limits import LOOK_SECONDS
 from tocsin.door.link import Link
 from tocsin.door.publishing import Publishing, Rows
 from tocsin.door.reading import Reading
-from tocsin.door.rows import STREAMED
 from tocsin.live.errors import Closed, NotPrimary, TimedOut
+from tocsin.traces.schema import STREAMED
 
 ACTIONS: Final = {
     "status": "the member's status, as `tocsin status --json` has it",

@@ -45,6 +45,9 @@ COLUMNS: Final = Row._fields  # what a reader of rows asks for
 ROWS: Final = pa.schema([SCHEMA.field(name) for name in COLUMNS])
 SIMULATED: Final = pa.schema([field for field in SCHEMA if field.name not in (*LIVE_COLUMNS, PAYLOAD)])
 NOT_YET_NOTED: Final = ("peer",)  # what live members do not fill
+STREAMED: Final = pa.schema(  # deliveries as doors and Spark hand them out: the same at every member
+    [SCHEMA.field(name) for name in ("group", "position", "origin", "seqno", "producer", "number", "sent_us", PAYLOAD)]
+)
 JOURNAL: Final = pa.schema([field for field in SCHEMA if field.name not in NOT_YET_NOTED])
 STRINGS: Final = tuple(field.name for field in SCHEMA if pa.types.is_string(field.type))
 REQUIRED: Final = COLUMNS[:8]  # without these a file is no trace; of the others, an absent column is a column of nulls

@@ -9,7 +9,7 @@ Causes may go through many messages: there the windows also have to show that no
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from tocsin.properties.kernels.arrays import Codes, Flags, Ints
 from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.encode import LogPart
 from tocsin.properties.kernels.index import PartIndex
+from tocsin.properties.kernels.parts import taken
 from tocsin.properties.kernels.streams import Stream
 
 LOWEST: Final = -(1 << 63)
@@ -152,37 +153,8 @@ def cut_out(part: LogPart, cuts: Cuts, window: Window) -> LogPart:
     bounds = (window.first - 1, window.end + 1)
     rows = cuts.holds(part.streams, part.stream, part.seqno, *bounds)
     receipts = cuts.holds(part.streams, part.receipt_stream, part.receipt_seqno, *bounds)
-    return LogPart(
-        run=part.run,
-        site=part.site,
-        incarnation=part.incarnation,
-        rows=part.rows,
-        first_order=part.first_order,
-        next_order=part.next_order,
-        hole=None,
-        streams=part.streams,
-        event=part.event[rows],
-        stream=part.stream[rows],
-        seqno=part.seqno[rows],
-        order=part.order[rows],
-        time_us=part.time_us[rows],
-        view=part.view[rows],
-        position=None if part.position is None else part.position[rows],
-        receipt_stream=part.receipt_stream[receipts],
-        receipt_seqno=part.receipt_seqno[receipts],
-        receipt_order=part.receipt_order[receipts],
-        receipt_time_us=part.receipt_time_us[receipts],
-        views=[],
-        interruptions=[],
-        up=None,
-        left=False,
-        moved_us=None,
-        duplicates=part.duplicates,
-        lost=[],
-        gaps=[],
-        first_us=part.first_us,
-        last_us=part.last_us,
-    )
+    found = taken(part, rows, receipts, part.duplicates)
+    return replace(found, hole=None, up=None, left=False, moved_us=None)
 
 
 class Extent(NamedTuple):

@@ -17,9 +17,9 @@ from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.encode import BROADCAST, DELIVER, LogPart
 from tocsin.properties.kernels.facts import RunFacts
 from tocsin.properties.kernels.members import Members
+from tocsin.properties.kernels.parts import has_rows, taken
 from tocsin.properties.kernels.slices import LOWEST
 from tocsin.properties.kernels.streams import Stream
-from tocsin.properties.watch.parts import has_rows, taken
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from tocsin.properties.kernels.arrays import Flags, Hashes, Ints
 from tocsin.properties.kernels.case import Case
 from tocsin.properties.kernels.encode import LogPart
 from tocsin.properties.kernels.hashing import hash_stream
+from tocsin.properties.kernels.parts import has_rows, taken
 from tocsin.properties.kernels.streams import Stream
-from tocsin.properties.watch.parts import has_rows, taken
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -8,19 +8,8 @@ from tocsin.core.config import suggestion
 from tocsin.core.errors import InputError
 from tocsin.spark.streams.options import PARTS, STREAMED, TRACE
 from tocsin.traces.schema import SCHEMA
+from tocsin.traces.schema import STREAMED as STREAMED_ROWS
 
-STREAMED_ROWS: Final = pa.schema(
-    [
-        pa.field("group", pa.string()),
-        pa.field("position", pa.int64()),
-        pa.field("origin", pa.string()),
-        pa.field("seqno", pa.int64()),
-        pa.field("producer", pa.string()),
-        pa.field("number", pa.int64()),
-        pa.field("sent_us", pa.int64()),
-        pa.field("payload", pa.binary()),
-    ]
-)
 TRACE_ROWS: Final = pa.schema([field.with_nullable(True) for field in SCHEMA])
 PART_ROWS: Final = pa.schema([pa.field("part", pa.binary())])  # rows of one log each, pickled
 _SPARK: Final = {

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from tocsin.properties.kernels.arrays import Ints
+from tocsin.properties.kernels.arrays import Flags, Ints
 from tocsin.properties.kernels.encode import LogPart
 from tocsin.properties.kernels.streams import Stream
 
 
-def taken(part: LogPart, rows: Ints, receipts: Ints, duplicates: list[tuple[Stream, int]]) -> LogPart:
-    """Rows and receptions by their places; what is known of the log besides is known elsewhere."""
+def taken(part: LogPart, rows: Ints | Flags, receipts: Ints | Flags, duplicates: list[tuple[Stream, int]]) -> LogPart:
+    """Rows and receptions by their places, or by flags; what is known of the log besides is known elsewhere."""
     return replace(
         part,
         event=part.event[rows],

@@ -76,9 +76,10 @@ class Plan:
         away = {*self.joining(), *self.down_for_good(), *self.named("leave")}
         return [name for name in self.names if name not in away]
 
-    def spare(self) -> int:
-        """How many more founders may lose their disks or be gone for good: a majority is there with theirs."""
-        founders = len(self.names) - len(self.joining())
+    def spare(self, later: int = 0) -> int:
+        """How many more founders may lose their disks or be gone for good: a majority is there with theirs. Below zero:
+        already too many, if so many (`later`) were no founders but joined."""
+        founders = len(self.names) - len(self.joining()) - later
         lost = set(self.named("wipe", "restore", "damage"))
         return (founders - 1) // 2 - len(lost | self.down_for_good() | set(self.gone()))
 

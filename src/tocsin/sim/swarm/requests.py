@@ -52,7 +52,7 @@ def change_voters(plan: Plan, rng: Rng, kind: str = "voters") -> None:
     stopped for good, or runs on and is told."""
     names = plan.steady()
     newcomer = plan.names[-1]
-    if len(plan.names) < 4 or newcomer not in names:
+    if len(plan.names) < 4 or newcomer not in names or plan.spare(later=1) < 0:
         return
     begin, end = plan.span(rng)
     plan.add(kind, begin + 1, "add", [newcomer], by=names[rng.below(len(names) - 1)])

@@ -49,6 +49,8 @@ TABLE_BYTES_MAX: Final = 4 << 30
 _READ_BYTES: Final = 1 << 20
 
 _Count = Annotated[int, Meta(ge=0, lt=1 << 60)]
+# that zipfile raises for what is no zip file
+_ZIP_ERRORS: Final = (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError)
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -84,7 +86,7 @@ class Backup:
             self._zip = zipfile.ZipFile(path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        except _ZIP_ERRORS as error:
             raise self._bad(str(error)) from None
         try:
             self.about = self._read_about()
@@ -197,9 +199,6 @@ class Backup:
         if position != self.about.state or not first.first <= position <= first.end:
             raise self._bad(f"`{STATE}`: of another position")
         return Image(position, data)
-
-
-_ZIP_ERRORS: Final = (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError)
 
 
 class BackupWriter:

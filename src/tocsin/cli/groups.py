@@ -4,10 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
+from tocsin.cli.running_member import add_options, ask_member
 from tocsin.cli.tables import output, print_table
-from tocsin.core.errors import EnvironmentMissing
-from tocsin.live.group_config import Group, read_group
-from tocsin.live.operations.status_server import ask
+from tocsin.live.group_config import read_group
 
 EXAMPLES = """\
 examples:
@@ -23,10 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", nargs="?", choices=("set", "drop"), help="what to change; without it, only look")
     parser.add_argument("name", nargs="?", metavar="NAME", help="the group to change")
     parser.add_argument("members", nargs="*", metavar="MEMBER", help="with set: who is in it from now on")
-    parser.add_argument(
-        "--as", dest="site", metavar="MEMBER", help="ask this member (default: the first that runs here)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_options(parser)
     parser.set_defaults(parser=parser)
 
 
@@ -40,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         for member in members:
             group.site(member)
         request |= {"group": arguments.name, "members": members}
-    answer = _ask(group, arguments.site, request)
+    answer = ask_member(group, arguments.site, request)
     decided: dict[str, list[str]] = answer["groups"]
     written = {
         name: [group.sites[site] for site in sites] for name, sites in zip(group.group_names, group.groups, strict=True)
@@ -57,15 +53,3 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.change is not None:
         console.print("asked for; it comes about when a majority of the sites is up, and the groups above are then old")
     return 0
-
-
-def _ask(group: Group, site: str | None, request: dict[str, object]) -> dict[str, dict[str, list[str]]]:
-    """Of the member that is named, or of the first that runs on this machine."""
-    if site is not None:
-        return ask(group.site_dir(group.site(site)), request)
-    for number in range(len(group.sites)):
-        try:
-            return ask(group.site_dir(number), request)
-        except EnvironmentMissing:
-            continue
-    raise EnvironmentMissing(f"{group.name}: no member runs on this machine; start one, or say where with --as")

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from tocsin.cli.running_member import add_options, ask_member
 from tocsin.cli.tables import output, print_table
-from tocsin.core.errors import EnvironmentMissing, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.live.group_config import Group, read_group
-from tocsin.live.operations.status_server import ask
 
 EXAMPLES = """\
 examples:
@@ -32,10 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", nargs="?", choices=tuple(WORDS), help="what to change; without it, only look")
     parser.add_argument("words", nargs="*", metavar="NAME ADDRESS", help="of whom; with add and move, where it is")
     parser.add_argument("--accept-loss", action="store_true", help="with recover: what the others had is given up")
-    parser.add_argument(
-        "--as", dest="site", metavar="MEMBER", help="ask this member (default: the first that runs here)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    add_options(parser)
     parser.set_defaults(parser=parser)
 
 
@@ -48,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (change == "recover") != arguments.accept_loss:
         arguments.parser.error("recover gives up what those have who are not here: say --accept-loss, and only with it")
     name, address = [*arguments.words, "", ""][:2]
-    answer = _ask(group, arguments.site, {"ask": "members", "change": change, "name": name, "address": address})
+    answer = ask_member(group, arguments.site, {"ask": "members", "change": change, "name": name, "address": address})
     found = asked = answer["members"]
     if change:
         found = _decided(group, arguments.site, change, name, answer)["members"]
@@ -67,7 +64,7 @@ def _decided(group: Group, site: str | None, change: str, name: str, asked: dict
     deadline = time.monotonic() + DECIDED_SECONDS
     before = asked["members"]
     while True:
-        answer = _ask(group, site, {"ask": "members"})
+        answer = ask_member(group, site, {"ask": "members"})
         if _has_come_about(change, name, before, answer):
             return answer
         if time.monotonic() > deadline:
@@ -109,18 +106,3 @@ def _print(found: dict[str, Any]) -> None:
         disk = f"{voter['incarnation']}" + ("" if voter["life"] is None else f", start {voter['life']}")
         rows.append((voter["name"], voter["address"], voter["state"], disk, position))
     print_table(console, ("voter", "address", "state", "disk", "position"), rows)
-
-
-def _ask(group: Group, site: str | None, request: dict[str, object]) -> dict[str, Any]:
-    """Of the member that is named, or of the first that runs on this machine, added ones included."""
-    if site is not None:
-        return ask(group.data_dir / site, request)
-    folders = [group.site_dir(number) for number in range(len(group.sites))]
-    if group.data_dir.is_dir():
-        folders += sorted(each for each in group.data_dir.iterdir() if each.is_dir() and each not in folders)
-    for folder in folders:
-        try:
-            return ask(folder, request)
-        except EnvironmentMissing:
-            continue
-    raise EnvironmentMissing(f"{group.name}: no member runs on this machine; start one, or say where with --as")
